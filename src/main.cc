@@ -18,7 +18,7 @@
 #include "multihost/start_on_hosts.h"
 #include "multihost/start_through_srun.h"
 #include "plan/job_place.h"
-#include "plan/make_plan.h"
+#include "plan/questions.h"
 #include "plan/task_place.h"
 #include "process/exit_codes.h"
 #include "process/process_title.h"
@@ -34,7 +34,7 @@ namespace {
 int answer_with(const std::string& text, MessageSink& sink) { return print_to_stdout(text, sink) ? 0 : kExitRefused; }
 
 /// What is wrong in a line that all tasks of a Slurm step have, the lrun that started the step or its first task says.
-bool is_told_by_another(const Environment& environment) {
+bool is_reported_by_another(const Environment& environment) {
   const bool is_later_task = tasks_of_step(environment) > 1 && environment.get("SLURM_PROCID") != "0";
   return is_later_task || srun_place(environment).has_value();
 }
@@ -46,7 +46,7 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
   if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
-  if (!parsed.warnings.empty() && !is_told_by_another(environment)) {
+  if (!parsed.warnings.empty() && !is_reported_by_another(environment)) {
     for (const std::string& warning : parsed.warnings) sink.warn(warning);
   }
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment, sink);
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
     const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
-    if (!error.told_by_another() || !same_command) sink.print_error(error);
+    if (!error.reported_by_another() || !same_command) sink.print_error(error);
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()));
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/lrun_process.h"
+#include "support/mentions.h"
 
 namespace lrun::test {
 namespace {
@@ -40,7 +41,7 @@ TEST(Placement, OutlivesADriverThatCrashes) {
   LrunProcess lrun({"--devices", "1", "sh", "-c", "echo on $LRUN_DEVICES"}, machine({{"FAKE_NVML_TROUBLE", "crash"}}));
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(lrun.out(), "[0] on cpu\n");
-  EXPECT_EQ(lrun.err(), "lrun: warning: using CPUs: the NVIDIA driver ended the process that asked it by SIGSEGV\n");
+  EXPECT_THAT(lrun.err(), mentions({"lrun: warning: using CPUs: ", "NVIDIA driver", "SIGSEGV\n"}));
 }
 
 TEST(Placement, ThatIsWrongForAllTasksOfAStepIsToldByOne) {

@@ -1,3 +1,5 @@
+// Reads settings from a TOML text into GivenValues, as if they were options. parse_command_line() calls it for
+// --config, LRUN_CONFIG and lrun.toml.
 #include "cli/config_file.h"
 
 #include <fmt/format.h>
@@ -7,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-// Its assertions do not hold for every malformed text (with NDEBUG they are assumed); what follows them reports the
-// error.
+// The assertions of toml++ do not hold for every malformed text, and NDEBUG turns them into assumptions. Without them
+// the code that follows reports the error.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 #define TOML_EXCEPTIONS 0
@@ -39,7 +41,7 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
     if (!is_setting(flag)) continue;
     for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
   }
-  throw choice_error(fmt::format("{}: no setting is called '{}'", place, name), name, names,
+  throw choice_error(fmt::format("{}: unknown setting '{}'", place, name), name, names,
                      "settings are the long options of 'lrun --help' without their dashes");
 }
 
@@ -53,7 +55,7 @@ const Flag* find_setting(std::string_view name) {
   return nullptr;
 }
 
-/// A string or a number as it would stand on the command line; empty for anything else.
+/// A string, number or boolean as an option would have it; empty for anything else.
 std::optional<std::string> scalar_text(const toml::node& node) {
   if (const auto* text = node.as_string()) return from_ascii(text->get());
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
@@ -73,7 +75,7 @@ class ConfigReader {
  private:
   using Entry = std::pair<std::string, const toml::node*>;
 
-  /// As the file has them, so that the first mistake is the one that is told.
+  /// In the order of the file, so that the first mistake is reported. The parser's table is sorted by name.
   static std::vector<Entry> in_order(const toml::table& table) {
     std::vector<Entry> entries;
     for (const auto& [key, node] : table) entries.emplace_back(from_ascii(key.str()), &node);
@@ -103,7 +105,7 @@ class ConfigReader {
     given.place = place_of(path_, node.source());
     const std::optional<std::string> text = scalar_text(node);
     if (!text) {
-      throw UserError(fmt::format("{}: '{}' is neither a text nor a number", given.place, given.origin),
+      throw UserError(fmt::format("{}: '{}' is neither text nor a number", given.place, given.origin),
                       fmt::format("write '{}'", given.as_written_with("...")));
     }
     given.text = before + *text;
@@ -115,7 +117,7 @@ class ConfigReader {
   static bool take_boolean(GivenValue& given) {
     if (given.flag->value == ValueKind::kNone) return true;
     if (given.flag->value == ValueKind::kRequired) {
-      throw UserError(fmt::format("{}: '{} = {}': this setting is no switch", given.place, given.origin, given.text),
+      throw UserError(fmt::format("{}: '{} = {}' is not a switch", given.place, given.origin, given.text),
                       fmt::format("write '{} = {}'", given.origin, given.flag->placeholder));
     }
     const bool given_at_all = given.text == "true";
@@ -127,9 +129,9 @@ class ConfigReader {
     const auto first =
         std::find_if(values_.begin(), values_.end(), [&](const GivenValue& other) { return other.flag == given.flag; });
     if (first == values_.end()) return;
-    throw UserError(fmt::format("{}: '{}' was given already, in line {}", given.place, given.origin,
+    throw UserError(fmt::format("{}: '{}' was already given in line {}", given.place, given.origin,
                                 first->place.substr(path_.size() + 1)),
-                    "leave one of them out");
+                    "remove one of them");
   }
 
   const std::string& path_;
@@ -147,17 +149,16 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   }
 }
 
-/// \param ascii what toml++ was given.
+/// \param ascii  the text that toml++ has read.
 [[noreturn]] void refuse_text(std::string_view ascii, const std::string& path, const toml::parse_error& error) {
   const std::vector<std::string> lines = split_lines(ascii);
   const toml::source_position at = error.source().begin;
   const std::string_view line = at.line <= lines.size() ? std::string_view(lines[at.line - 1]) : std::string_view();
   const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
-  throw UserError(
-      fmt::format("{}: not TOML: {}", place_of(path, error.source()),
-                  beyond_ascii ? "a letter beyond ASCII outside of quotes" : from_ascii(error.description())),
-      "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+  throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
+                              beyond_ascii ? "a non-ASCII character outside quotes" : from_ascii(error.description())),
+                  "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
 }
 
 }  // namespace
@@ -168,7 +169,8 @@ std::vector<GivenValue> parse_config(std::string_view text, const std::string& p
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   refuse_other_than_utf8(text, path);
-  // toml++ reaches unreachable places with letters beyond ASCII where TOML has none: it sees them in ASCII.
+  // toml++ runs into code that it marks as unreachable when letters beyond ASCII stand where TOML has none. So it gets
+  // them in ASCII.
   const std::string ascii = as_ascii(text);
   const toml::parse_result parsed = toml::parse(ascii, path);
   if (!parsed) refuse_text(ascii, path, parsed.error());

@@ -28,7 +28,8 @@ std::vector<GivenValue> parse_deepspeed_env(std::string_view text, const std::st
     const bool has_value = value.find('=') != std::string_view::npos;
     const std::string name(trimmed(cut(value, '='), kBlanks));
     if (!has_value || name.empty()) {
-      throw UserError(fmt::format("{}:{}: '{}' is no 'NAME=VALUE'", path, number, line), "write a variable a line");
+      throw UserError(fmt::format("{}:{}: '{}' is not of the form 'NAME=VALUE'", path, number, line),
+                      "write one variable per line");
     }
     values.push_back({.flag = find_flag("env"),
                       .text = name + "=" + std::string(trimmed(value, kBlanks)),

@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// What lrun gives to workers or reads beside its flags, and what its build and its runtime read.
+/// The other variables that lrun gives to workers, or that lrun, its build or its runtime read.
 constexpr std::array<std::string_view, 18> kContractVariables{
     "LRUN_RUN_ID",      "LRUN_STRATEGY",      "LRUN_DEVICES",        "LRUN_SEED",         "LRUN_PROGRESS_FD",
     "LRUN_RESUME",      "LRUN_STATE",         "LRUN_CACHE",          "LRUN_LIBTORCH",     "LRUN_JOB_SECRET",
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 18> kContractVariables{
 
 constexpr std::string_view kPrefix = "LRUN_";
 
-/// Looks through the variables that begin with LRUN_, which are few, and not for those of a hundred flags.
+/// Compares the few variables that begin with LRUN_ instead of making the names of a hundred flags.
 std::optional<GivenValue> value_of_lrun_variable(const Flag& flag, const Environment& environment) {
   const auto& variables = environment.variables();
   for (auto entry = variables.lower_bound(kPrefix); entry != variables.end() && entry->first.starts_with(kPrefix);

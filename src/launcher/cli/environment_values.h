@@ -8,11 +8,11 @@
 
 namespace lrun::launcher {
 
-/// The value that variables give to a flag, if any: LRUN_<FLAG> before PET_<DEST>. LRUN_<FLAG> counts only outside of
-/// a run (without LRUN_RUN_ID), so that a nested lrun does not inherit its parent's plan, and not when it is empty.
+/// The values that variables give to flags, LRUN_<FLAG> before PET_<DEST>. An empty LRUN_<FLAG> is ignored. Inside a
+/// run (with LRUN_RUN_ID) all of them are, so that a nested lrun does not inherit its parent's plan.
 std::vector<GivenValue> values_from_environment(const Environment& environment);
 
-/// One line for each LRUN_ variable that is neither a flag's nor part of the contract.
+/// One line for each LRUN_ variable that neither gives the value of a flag nor is part of the contract with workers.
 std::vector<std::string> warn_about_unknown_variables(const Environment& environment);
 
 }  // namespace lrun::launcher

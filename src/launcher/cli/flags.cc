@@ -1,3 +1,5 @@
+// The flag table, joined from the groups' files, and the names that follow from a row. Parser, help, print_config, the
+// check of the man page and the completions go through it.
 #include "cli/flags.h"
 
 #include <algorithm>
@@ -94,7 +96,7 @@ std::string_view title_of(FlagGroup group) {
     case FlagGroup::kInformation:
       return "Information";
     case FlagGroup::kNotInThisVersion:
-      return "Not in this version";
+      return "Options of torchrun";
   }
   return {};
 }

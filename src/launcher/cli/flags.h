@@ -11,16 +11,16 @@ namespace lrun::launcher {
 
 struct Flag;
 
-/// One value that was given for a flag, and how to write it in messages.
+/// One value that was given for a flag, with the place where it was given.
 struct GivenValue {
   const Flag* flag = nullptr;  ///< a row of the table; never null in use
-  std::string text;            ///< of a switch: how often it was given, '1' for most
+  std::string text;            ///< of a switch: the number of times that it was given, usually '1'
   Source source = Source::kFlag;
   std::string origin = {};  ///< the name used: '--devices', '-n', 'PET_NNODES', 'devices' in a file
   std::string place = {};   ///< of a value from a file: 'lrun.toml:3'; else empty
   std::string ranks = {};   ///< '0,2-3' of '--wrap@0,2-3'; else empty
 
-  /// '--devices 8', '-v', 'PET_NNODES=2', 'devices = 8'.
+  /// As the user wrote it: '--devices 8', '-v', 'PET_NNODES=2', 'devices = 8'.
   [[nodiscard]] std::string as_written() const;
   /// The same with another value, for hints.
   [[nodiscard]] std::string as_written_with(std::string_view value) const;
@@ -38,48 +38,48 @@ enum class FlagGroup { kWorkers, kTraining, kNodes, kProgram, kOutput, kRun, kIn
 
 enum class FlagAction {
   kSetting,
-  kConfigFile,   ///< names the file that gives defaults
-  kPrintConfig,  ///< asks for all settings instead of a run
+  kConfigFile,   ///< names the file of settings
+  kPrintConfig,  ///< prints all settings instead of starting a run
   kHelp,
   kVersion,
 };
 
-/// One row of the flag table: all that parser, help, man page check and completions know about an option.
+/// One row of the flag table: all that parser, help, the check of the man page, and completions know about an option.
 ///
-/// Lists of words are one text with spaces between them, so that the rows are constant data. Dash and underscore are
-/// the same letter in every long name.
+/// A list of words is one text with spaces between them, so that the rows are constant data. Dash and underscore are
+/// the same in every long name.
 struct Flag {
-  std::string_view name;              ///< the long name as help shows it, without dashes; unique
+  std::string_view name;              ///< the long name as help prints it, without dashes; unique
   std::string_view aliases = {};      ///< further long names with the same meaning
-  std::string_view short_names = {};  ///< one letter each, or a whole word such as 'np'
+  std::string_view short_names = {};  ///< letters, or a whole word such as 'np'
   ValueKind value = ValueKind::kNone;
-  std::string_view placeholder = {};  ///< how help writes the value
+  std::string_view placeholder = {};  ///< the value as help prints it
   FlagGroup group = FlagGroup::kWorkers;
-  std::string_view brief = {};          ///< one line of -h; empty: only --help has room for it
+  std::string_view brief = {};          ///< one line of -h; empty: only --help has it
   std::string_view details = {};        ///< the paragraph of --help
-  std::string_view choices = {};        ///< the values that completion offers; checked by apply()
-  std::string_view noun = {};           ///< what the choices are, for messages: 'strategy'
-  std::string_view example = {};        ///< a right value, for messages about a wrong one
-  std::string_view default_value = {};  ///< as help shows it; empty: nothing to show
+  std::string_view choices = {};        ///< the values that completion offers; apply() checks them
+  std::string_view noun = {};           ///< the kind of thing that the choices are, for messages: 'strategy'
+  std::string_view example = {};        ///< a correct value, for messages about a wrong one
+  std::string_view default_value = {};  ///< as help prints it; empty: help prints none
   bool lrun_variable = true;            ///< LRUN_<NAME> gives the default
-  bool torchrun_variable = false;       ///< torchrun's PET_<NAME> does, too; see torchrun_variable_of()
-  bool repeatable = false;              ///< every value counts, in their order: file, variables, line
-  bool per_rank = false;                ///< '--name@RANKS' is for these ranks only
+  bool torchrun_variable = false;       ///< torchrun's PET_<NAME> gives it, too; see torchrun_variable_of()
+  bool repeatable = false;              ///< every value counts, in the order file, variables, line
+  bool per_rank = false;                ///< '--name@RANKS' is allowed, for these ranks only
   FlagAction action = FlagAction::kSetting;
-  /// Checks one value and puts it into the request. Conflicts between values are the planner's.
-  /// \throws UserError  a value that is not allowed, with what is allowed.
+  /// Checks one value and puts it into the request. The planner finds conflicts between values.
+  /// \throws UserError  the value is not allowed; the message names those that are.
   void (*apply)(const GivenValue& given, LaunchRequest& request) = nullptr;
-  /// For flags of kNotInThisVersion: the values that ask for nothing and are accepted. '*' is any value.
+  /// For flags of kNotInThisVersion: the values that change nothing and are accepted. '*' is any value.
   std::string_view neutral_values = {};
-  std::string_view hint = {};             ///< what to do instead, for flags of kNotInThisVersion
-  std::string_view same_as = {};          ///< a flag with the same meaning: only the stronger source of the two counts
-  bool overridden_by_standalone = false;  ///< torchrun ignores it beside --standalone
+  std::string_view hint = {};             ///< for flags of kNotInThisVersion: what to do instead
+  std::string_view same_as = {};          ///< a flag with the same meaning; of the two, only the stronger source counts
+  bool overridden_by_standalone = false;  ///< as in torchrun, --standalone makes it ignored
 };
 
-/// The table, in the order in which help and man page show it.
+/// The table, in the order of help and man page.
 std::span<const Flag> flag_table();
 
-/// The row of this name, as in 'num_nodes'. Null: there is none.
+/// The row of this name, as in 'num_nodes'; null if there is none.
 const Flag* find_flag(std::string_view name);
 
 /// The words of a list in the table.
@@ -88,11 +88,11 @@ std::vector<std::string_view> words_of(std::string_view list);
 /// '--num_nodes' and '--nnodes': every long name with its dashes, the main one first.
 std::vector<std::string> long_names_of(const Flag& flag);
 
-/// 'LRUN_NUM_NODES'. Empty: no such variable is read.
+/// 'LRUN_NUM_NODES'. Empty when no such variable is read.
 std::string lrun_variable_of(const Flag& flag);
 
-/// 'PET_NNODES', made as torchrun makes it from its own long name, which is the last one of the row. Empty: no such
-/// variable is read.
+/// 'PET_NNODES', made as torchrun makes it from its own long name, which is the last one of the row. Empty when no
+/// such variable is read.
 std::string torchrun_variable_of(const Flag& flag);
 
 [[nodiscard]] inline bool in_this_version(const Flag& flag) { return flag.group != FlagGroup::kNotInThisVersion; }

@@ -1,3 +1,4 @@
+// The texts of -h, --help and 'lrun VERB --help', made from the tables of flags and verbs. main() prints them.
 #include "cli/help.h"
 
 #include <algorithm>
@@ -28,12 +29,12 @@ constexpr std::string_view kExamples =
 
 constexpr std::string_view kExitCodes =
     "Exit status:\n"
-    "  0           every worker ended with 0\n"
-    "  N, 128+S    the code of the worker that failed first, or its signal S\n"
+    "  0           every worker exited with 0\n"
+    "  N, 128+S    the exit code of the worker that failed first, or its signal S\n"
     "  124         a deadline passed\n"
-    "  125         lrun itself refused: usage, plan, resources\n"
-    "  126, 127    PROGRAM cannot be executed, is not there\n"
-    "  After Ctrl-C or SIGTERM lrun stops the workers and ends by the same signal.\n";
+    "  125         lrun rejected the command line, the plan or the resources\n"
+    "  126, 127    PROGRAM cannot be executed, or does not exist\n"
+    "  After Ctrl-C or SIGTERM lrun stops the workers and ends by that signal.\n";
 
 /// Words wrapped at kColumns, each line indented.
 std::string wrapped(std::string_view text, std::size_t indent) {
@@ -85,7 +86,7 @@ std::string joined(const std::vector<std::string_view>& words) {
 std::string facts_of(const Flag& flag) {
   std::string facts;
   if (!flag.choices.empty() && flag.value == ValueKind::kRequired)
-    facts += "Known words: " + joined(words_of(flag.choices)) + ". ";
+    facts += "Values: " + joined(words_of(flag.choices)) + ". ";
   if (!flag.default_value.empty()) facts += "Default: " + std::string(flag.default_value) + ". ";
   std::string variables = lrun_variable_of(flag);
   if (const std::string torchruns = torchrun_variable_of(flag); !torchruns.empty()) {
@@ -105,13 +106,13 @@ std::string group_help(FlagGroup group) {
   return text + "\n";
 }
 
-/// '-r, --redirects', with the values that are accepted all the same.
+/// '--logs-specs (default)': the names, and the values that are accepted.
 std::string later_entry(const Flag& flag) {
   std::string entry;
   for (const std::string_view name : words_of(flag.short_names)) entry += "-" + std::string(name) + "/";
   for (const std::string& name : long_names_of(flag))
     entry += (name == "--" + std::string(flag.name) ? "" : "/") + name;
-  if (flag.neutral_values == "*") return entry + " (ignored)";
+  if (flag.neutral_values == "*") return entry + " (any)";
   if (flag.neutral_values.empty()) return entry;
   std::string values;
   for (const std::string_view word : words_of(flag.neutral_values))
@@ -125,10 +126,7 @@ std::string later_flags() {
     if (!in_this_version(flag)) entries += (entries.empty() ? "" : ", ") + later_entry(flag);
   }
   return std::string(title_of(FlagGroup::kNotInThisVersion)) + ":\n" +
-         wrapped(
-             "Known and refused with one line, except for the values in parentheses, which ask for nothing on one "
-             "machine:",
-             2) +
+         wrapped("Accepted for compatibility, with the values in parentheses. lrun rejects any other value.", 2) +
          wrapped(entries, 6) + "\n";
 }
 
@@ -143,7 +141,7 @@ std::string verb_options(const Verb& verb) {
 }
 
 std::string verbs_help() {
-  std::string text = "Verbs, as the first word (lrun VERB --help says more):\n";
+  std::string text = "Verbs, as the first word (see 'lrun VERB --help'):\n";
   for (const Verb& verb : verb_table()) {
     std::string line = "  " + std::string(verb.name) + (verb.takes_run ? " [RUN]" : "");
     line.resize(std::max(kVerbIndent, line.size() + 2), ' ');
@@ -168,11 +166,11 @@ std::string short_help() {
 std::string long_help() {
   std::string text = std::string(kUsage) + "\n" +
                      wrapped(
-                         "Starts PROGRAM once for each device with the environment of torchrun, supervises all "
-                         "workers, and stops all when one fails. Options end at PROGRAM; of its arguments only "
-                         "$local_rank and ${local_rank} are replaced. Dash and underscore are the same letter in "
-                         "option names, '--opt=v' and '--opt "
-                         "v' mean the same, a unique beginning of a name is enough, and the last one wins.",
+                         "Starts PROGRAM once per device with the environment of torchrun, supervises the workers, and "
+                         "stops all of them when one fails. Options end at PROGRAM; in its arguments only "
+                         "$local_rank and ${local_rank} are replaced. In option names dash and underscore are the "
+                         "same, and a unique prefix is enough. '--opt=v' and '--opt v' are the same. The last of "
+                         "several values wins.",
                          0) +
                      "\n" + std::string(kExamples) + "\n";
   for (const FlagGroup group : {FlagGroup::kWorkers, FlagGroup::kTraining, FlagGroup::kNodes, FlagGroup::kProgram,
@@ -186,11 +184,15 @@ std::string verb_help(VerbRequest::Kind kind) {
   std::string text;
   for (const Verb& verb : verb_table()) {
     if (verb.kind != kind) continue;
-    text += "usage: lrun " + std::string(verb.name) + (verb.takes_run ? " [options] [RUN]\n\n" : " [options]\n\n") +
-            wrapped(verb.details, 0) + "\n" + verb_options(verb) +
-            (verb.takes_run
-                 ? wrapped("RUN is the id of a run, how it begins or ends, what --rdzv-id called it, or its folder.", 0)
-                 : "");
+    text +=
+        "usage: lrun " + std::string(verb.name) + (verb.takes_run ? " [options] [RUN]\n\n" : " [options]\n\n") +
+        wrapped(verb.details, 0) + "\n" + verb_options(verb) +
+        (verb.takes_run
+             ? wrapped(
+                   "RUN is the id of a run, the beginning or end of one, the name from --rdzv-id, or the directory of "
+                   "the run.",
+                   0)
+             : "");
   }
   return text;
 }

@@ -1,3 +1,5 @@
+// The options that only horovodrun has: each becomes an option of lrun, a variable of the workers, or an error with a
+// hint. The reader of the command line calls it when lrun runs as 'horovodrun'.
 #include "cli/horovodrun_options.h"
 
 #include <fmt/format.h>
@@ -23,9 +25,9 @@ using enum HorovodrunOption::Meaning;
 constexpr ValueKind kWord = ValueKind::kRequired;
 
 constexpr std::string_view kOverMpi =
-    "leave it out: lrun meets Horovod's ranks over Gloo; with MPI, 'mpirun -np N PROGRAM' starts a program of Horovod";
+    "leave it out: lrun runs Horovod over Gloo; for MPI, start the program with 'mpirun -np N PROGRAM'";
 constexpr std::string_view kElastic =
-    "lrun starts all workers again when nodes come and go: on every node, 'lrun --strategy horovod --num_nodes 2:4 "
+    "lrun restarts all workers when nodes join or leave: on every node, 'lrun --strategy horovod --num_nodes 2:4 "
     "--devices 4 --rdzv-endpoint HOST:29500 --max-restarts 3 PROGRAM'";
 
 constexpr HorovodrunOption kOptions[] = {
@@ -72,10 +74,10 @@ constexpr HorovodrunOption kOptions[] = {
 
     {"--mpi --jsrun --mpi-threads-disable --no-mpi-threads-disable", kRefused, kOverMpi},
     {"--mpi-args", kRefused, kOverMpi, kWord},
-    {"--binding-args", kRefused, "'--bind core' and '--bind numa' say which CPUs workers get", kWord},
+    {"--binding-args", kRefused, "use '--bind core' or '--bind numa'", kWord},
     {"-cb --check-build", kRefused,
-     "the installed Horovod knows: python -c 'import horovod.torch as hvd; print(hvd.gloo_built(), hvd.nccl_built())'"},
-    {"--config-file", kRefused, "write its settings as options; defaults may also stand in 'lrun.toml'", kWord},
+     "ask the installed Horovod: python -c 'import horovod.torch as hvd; print(hvd.gloo_built(), hvd.nccl_built())'"},
+    {"--config-file", kRefused, "write its settings as options, or put defaults into 'lrun.toml'", kWord},
     {"--min-np --min-num-proc --max-np --max-num-proc --slots-per-host --elastic-timeout --reset-limit "
      "--blacklist-cooldown-range --host-discovery-script",
      kRefused, kElastic, kWord},
@@ -106,14 +108,14 @@ void check_number(const std::string& origin, const std::string& value, double mo
 void check_level(const std::string& origin, const std::string& value) {
   static const std::vector<std::string> kLevels{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "FATAL"};
   if (std::find(kLevels.begin(), kLevels.end(), value) != kLevels.end()) return;
-  refuse_value(origin, value, "no such level; allowed: " + join_words(kLevels, ", "), "INFO");
+  refuse_value(origin, value, "unknown level; allowed: " + join_words(kLevels, ", "), "INFO");
 }
 
 void add_variable(std::string_view name, const std::string& value, const std::string& origin, SpelledLine& line) {
   line.options.push_back({find_flag("env"), fmt::format("{}={}", name, value), Source::kFlag, origin});
 }
 
-/// The value that a variable was given by an option before this one, without its name; empty: none.
+/// The value that an earlier option gave to a variable, without the name; empty if none did.
 std::string value_before(const SpelledLine& line, const std::string& name) {
   std::string value;
   for (const GivenValue& given : line.options) {
@@ -122,7 +124,7 @@ std::string value_before(const SpelledLine& line, const std::string& name) {
   return value;
 }
 
-/// The first one is for Gloo, which takes one; all of them for NCCL.
+/// Gloo takes one interface, the first. NCCL takes all.
 void add_network(const std::string& origin, const std::string& value, SpelledLine& line) {
   const std::string before = value_before(line, "NCCL_SOCKET_IFNAME");
   const std::string all = before.empty() ? value : before + "," + value;
@@ -148,7 +150,7 @@ void add_ssh(const HorovodrunOption& option, const std::string& origin, const st
 }
 
 [[noreturn]] void refuse_option(const HorovodrunOption& option, const std::string& origin) {
-  throw UserError(fmt::format("'{}' of horovodrun has no meaning here", origin), std::string(option.what));
+  throw UserError(fmt::format("'{}' of horovodrun is not supported", origin), std::string(option.what));
 }
 
 }  // namespace

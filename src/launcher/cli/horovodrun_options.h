@@ -8,12 +8,13 @@
 
 namespace lrun::launcher {
 
-/// One option of horovodrun that lrun does not have under the same name, and what it is here. Those that both have
+/// One option of horovodrun that lrun does not have under the same name, and its meaning here. The options that both
+/// have
 /// (-np, -H, --hostfile, --start-timeout, --verbose, ...) are rows of the flag table.
 struct HorovodrunOption {
   enum class Meaning {
-    kNothing,    ///< asks for what lrun does anyway
-    kRefused,    ///< `what` says what to do instead
+    kNothing,    ///< lrun always does this
+    kRefused,    ///< `what` is the hint what to do instead
     kFlag,       ///< lrun's flag `what`, with the same value
     kText,       ///< the variable `what`, with this value
     kCount,      ///< the same of a whole number, 0 or more
@@ -35,11 +36,11 @@ struct HorovodrunOption {
 /// The table, in the order of the manual.
 std::span<const HorovodrunOption> horovodrun_options();
 
-/// The row of an option as it was typed, without a value; nullptr when it is not horovodrun's alone.
+/// The row of an option as typed, without its value; null when lrun has the option, too.
 const HorovodrunOption* find_horovodrun_option(std::string_view name);
 
-/// Adds to `line` what the option is here. \param origin  the name as typed
-/// \throws UserError  it has no meaning here, or not with this value.
+/// Adds the option to `line` in its meaning here. \param origin  the name as typed
+/// \throws UserError  lrun does not support the option, or not with this value.
 void add_horovodrun_option(const HorovodrunOption& option, const std::string& origin, const std::string& value,
                            SpelledLine& line);
 

@@ -1,5 +1,5 @@
-// The options of the group 'Information', which ask about a run instead of changing it. The last rows are those that
-// lrun only takes for the sake of torchrun's command lines.
+// The options of the group 'Information', which print facts about a run instead of changing it. The last rows are
+// options of torchrun that lrun only accepts.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -21,7 +21,7 @@ void set_dry_run(const GivenValue& given, LaunchRequest& request) {
   request.dry_run = choice_of(given) == "json" ? DryRun::kJson : DryRun::kText;
 }
 
-/// How often the option was given, or a number from elsewhere.
+/// The number of times that the option was given, or the number in a variable or file.
 void set_verbosity(const GivenValue& given, LaunchRequest& request) {
   constexpr int kMost = 9;
   if (given.source == Source::kFlag) {
@@ -39,13 +39,13 @@ constexpr Flag kInformationFlags[] = {
      .placeholder = "FILE",
      .group = FlagGroup::kInformation,
      .details = "Read defaults from this TOML file: every long option by its name, as in 'devices = 8' or 'strategy = "
-                "\"ddp\"', true or false for a switch. Options and variables win over it. '/dev/null' is no file.",
-     .default_value = "lrun.toml, when it is in this folder",
+                "\"ddp\"', and true or false for a switch. Options and variables override it. Use '/dev/null' for no "
+                "file.",
+     .default_value = "lrun.toml in this directory, if it exists",
      .action = FlagAction::kConfigFile},
     {.name = "print-config",
      .group = FlagGroup::kInformation,
-     .details = "Print every setting, its value and where it comes from, and start nothing. --config can read the "
-                "text.",
+     .details = "Print every setting with its value and source, as a file for --config, and start nothing.",
      .lrun_variable = false,
      .action = FlagAction::kPrintConfig},
     {.name = "dry-run",
@@ -53,16 +53,16 @@ constexpr Flag kInformationFlags[] = {
      .placeholder = "text|json",
      .group = FlagGroup::kInformation,
      .brief = "show the plan, start nothing",
-     .details = "Print every decision of the run and where it came from, and start nothing.",
+     .details = "Print every decision of the run with its reason, and start nothing.",
      .choices = "text json",
      .noun = "format",
      .apply = set_dry_run},
     {.name = "verbose",
      .short_names = "v",
      .group = FlagGroup::kInformation,
-     .brief = "tell what lrun does (-vv tells more)",
-     .details = "Print what lrun does on stderr, and which variables of the environment have other values for the "
-                "workers. Twice prints more.",
+     .brief = "print what lrun does (-vv prints more)",
+     .details = "Print on stderr what lrun does, and the environment variables that lrun changes for the workers. Give "
+                "it twice for more.",
      .apply = set_verbosity},
     {.name = "version",
      .group = FlagGroup::kInformation,
@@ -74,23 +74,23 @@ constexpr Flag kInformationFlags[] = {
      .short_names = "h",
      .group = FlagGroup::kInformation,
      .brief = "-h this screen, --help everything",
-     .details = "-h shows one screen, --help everything.",
+     .details = "-h prints one screen, --help everything.",
      .lrun_variable = false,
      .action = FlagAction::kHelp},
 };
 
-/// Takes the row's neutral values in silence and refuses any other.
+/// Accepts only the row's neutral values.
 void require_neutral(const GivenValue& given, LaunchRequest& /*request*/) {
   const auto neutral = words_of(given.flag->neutral_values);
   const auto is_it = [&](std::string_view word) { return word == "*" || word == given.text; };
   if (given.text.empty() || std::any_of(neutral.begin(), neutral.end(), is_it)) return;
-  throw UserError(given.quoted() + " is not in this version", std::string(given.flag->hint));
+  throw UserError(given.quoted() + " is not supported", std::string(given.flag->hint));
 }
 
 void require_choice(const GivenValue& given, LaunchRequest& /*request*/) { (void)choice_of(given); }
 
-/// lrun never polls. Of torchrun's polling it keeps one effect: the time, up to a second, that a worker which fails
-/// leaves the others to start.
+/// lrun never polls. It keeps one effect of torchrun's polling: after a failure the other workers have this time, up to
+/// a second, to start.
 void set_monitor_interval(const GivenValue& given, LaunchRequest& request) {
   constexpr double kMostSeconds = 1;
   char* stop = nullptr;

@@ -1,3 +1,5 @@
+// Finds an option of lrun among PROGRAM's arguments, where it does not change the number of workers. main() prints the
+// warning before the run.
 #include "cli/misplaced_option.h"
 
 #include <fmt/format.h>
@@ -17,15 +19,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// They say how many workers there are. '-n' is not looked for: it is a number of anything to other programs.
+/// The options that give the number of workers. '-n' is left out because it means many things in other programs.
 constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
 
-bool says_how_many(const LaunchRequest& request) {
+bool gives_number_of_workers(const LaunchRequest& request) {
   return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() ||
          request.hosts.given() || request.hostfile.given();
 }
 
-/// The option that `name` is with all of its letters, or nullptr.
+/// The option whose whole name is `name`, or nullptr. Prefixes do not count here.
 const Flag* find_option(std::string_view name) {
   for (const std::string_view option : kCountOptions) {
     const Flag* const flag = find_flag(option);
@@ -37,7 +39,7 @@ const Flag* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// lrun would take the value and start several workers. Without GPUs only numbers ask for several.
+/// Whether lrun would start several workers for this value. Without GPUs only numbers ask for several.
 bool asks_for_several(const GivenValue& given, bool on_gpus) {
   LaunchRequest asked;
   try {
@@ -64,13 +66,13 @@ std::optional<GivenValue> find_misplaced(const Words& command, bool on_gpus) {
   return std::nullopt;
 }
 
-/// The text in which the option's name is searched. A shell script may pass its arguments on.
+/// The file in which the option's name is searched.
 struct Text {
-  std::string file;  ///< empty: nothing
+  std::string file;  ///< empty: nothing can be searched
   bool is_python = false;
 };
 
-/// The script among the arguments of Python itself, as PROGRAM.
+/// The script among the arguments, where PROGRAM is Python itself.
 Text text_for_python(const Words& command) {
   const auto script = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
     return !word.starts_with('-') || word == "-m" || word == "-c";
@@ -93,7 +95,7 @@ Text text_of(const LaunchRequest& request, const ProgramFacts& program) {
   return {name, !program.first_line.empty()};
 }
 
-/// Neither '--nproc-per-node' nor '--nproc_per_node' is an option of PROGRAM, as far as can be seen.
+/// Whether the text has neither '--nproc-per-node' nor '--nproc_per_node', so that PROGRAM cannot know the option.
 bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read) {
   if (text.file.empty()) return false;
   const auto lacks = text.is_python ? script_lacks_word : lacks_word;
@@ -107,13 +109,13 @@ bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read
 
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read) {
-  if (plan.world_size > 1 || says_how_many(request)) return {};
+  if (plan.world_size > 1 || gives_number_of_workers(request)) return {};
   const std::optional<GivenValue> option = find_misplaced(request.command, plan.accelerator.value == DeviceKind::kGpu);
   if (!option) return {};
   const Text text = text_of(request, program);
   if (!is_unknown_to(text, option->origin, read)) return {};
   const std::string written = option->as_written();
-  return fmt::format("'{}' is an argument of '{}', and lrun starts one worker: write 'lrun {} {}{} …' for more",
+  return fmt::format("'{}' is an argument of '{}', so lrun starts one worker; for more, write 'lrun {} {}{} …'",
                      written, text.file, written, request.module ? "-m " : "", request.command.front());
 }
 

@@ -9,10 +9,10 @@
 
 namespace lrun::launcher {
 
-/// The warning about an option that asks for several workers and stands behind PROGRAM, whose argument it is there:
-/// '--devices 4' of `lrun train.py --devices 4`, which has one worker. Empty where the run has several, where an option
-/// or a variable says how many, and where the option may be one of PROGRAM's: what is no Python script and no program
-/// by its path is not looked at, nor is a shell script, which may pass arguments on.
+/// The warning about an option for several workers that stands behind PROGRAM and so is an argument of PROGRAM: in
+/// `lrun train.py --devices 4`, which has one worker, '--devices 4'. Empty when the run has several workers, when an
+/// option or a variable gives their number, and when the option may be one of PROGRAM's own. Only Python scripts and
+/// programs given by path can be searched. A shell script may pass its arguments on, so it is not.
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read);
 

@@ -1,5 +1,6 @@
-// Where a line's values meet CLI11. SpelledLine has read the words by torchrun's grammar; here each option of the line
-// becomes a CLI::Option, which takes the values as results and says which of them count. parse_command_line() calls it.
+// Gives a line's values to CLI11. SpelledLine has read the words by torchrun's grammar; here each option of the line
+// becomes a CLI::Option that takes the values as results and decides which of them count. parse_command_line() calls
+// it.
 #include "cli/option_values.h"
 
 #include <CLI/CLI.hpp>
@@ -14,12 +15,12 @@
 namespace lrun::launcher {
 namespace {
 
-/// '30' and '30s' are the same to --grace.
+/// Compares meanings: '30' and '30s' are the same to --grace.
 bool mean_the_same(const GivenValue& one, const GivenValue& other) {
   if (one.text == other.text) return true;
   if (one.flag->apply == nullptr) return false;
   try {
-    // Their origins do not count: only the values are compared.
+    // Without origins, which would differ.
     LaunchRequest of_one;
     LaunchRequest of_other;
     one.flag->apply({one.flag, one.text}, of_one);
@@ -38,8 +39,8 @@ std::string as_typed(const GivenValue& given) {
 
 using Occurrences = std::vector<GivenValue>;
 
-/// Someone who appends to a line that was made elsewhere means the last value. Someone who has not seen the first does
-/// not.
+/// The last value counts, as users expect who append to a line from a script. Users who have overlooked the first value
+/// need the warning.
 std::string warn_about_second(const Occurrences& all) {
   for (const GivenValue& given : all) {
     if (mean_the_same(given, all.back())) continue;

@@ -9,12 +9,12 @@ namespace lrun::launcher {
 
 /// The values of a command line that count.
 struct OptionValues {
-  std::vector<GivenValue> given;      ///< of a repeatable option all in their order, of any other the last
+  std::vector<GivenValue> given;      ///< all values of a repeatable option in their order, the last one of any other
   std::vector<std::string> warnings;  ///< one line for each option that was given twice with different values
 };
 
-/// \param line  every value in its order. The text of a switch becomes the number of times that it was given, unless it
-///              was given as '--core=0'.
+/// \param line  every value in its order. The text of a switch becomes the number of times that it was given, except
+///              where it was given as '--core=0'.
 OptionValues collect_values(const std::vector<GivenValue>& line);
 
 }  // namespace lrun::launcher

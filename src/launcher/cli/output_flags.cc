@@ -1,4 +1,4 @@
-// The options of the group 'Output': what becomes of the lines that workers print. Each value goes into the
+// The options of the group 'Output': where the lines that workers print go. Each value goes into the
 // OutputRequest of the LaunchRequest.
 #include <utility>
 
@@ -12,7 +12,7 @@ using enum ValueKind;
 
 constexpr std::uint64_t kLeastFileBytes = 4096;
 
-/// As in torchrun, an empty variable means torchrun's default, which is empty, too.
+/// As in torchrun, an empty variable means torchrun's default.
 bool is_empty_variable(const GivenValue& given) { return given.text.empty() && given.source == Source::kEnvironment; }
 
 template <Setting<RankStreams> OutputRequest::*field>
@@ -23,11 +23,11 @@ void set_streams(const GivenValue& given, LaunchRequest& request) {
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
            example(given, "3"));
   }
-  // '0' is the default. Taken as a value it would switch lrun to torchrun's way of showing lines.
+  // '0' is the default. As a value that was given it would switch lrun to torchrun's way of printing lines.
   if (*streams != RankStreams{}) request.output.*field = setting(given, *streams);
 }
 
-/// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is none of these or does not fit.
+/// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is not such a size or too large.
 std::optional<std::uint64_t> parse_bytes(std::string text) {
   constexpr std::string_view kUnits = "KMGkmg";
   const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
@@ -49,7 +49,7 @@ void set_max_file_bytes(const GivenValue& given, LaunchRequest& request) {
 
 void set_log_dir(const GivenValue& given, LaunchRequest& request) {
   if (is_empty_variable(given)) return;
-  if (given.text.empty()) refuse(given, "the name of a directory is missing", "'/dev/null' switches log files off");
+  if (given.text.empty()) refuse(given, "the name of a directory is missing", "use '/dev/null' for no log files");
   request.log_dir = setting(given, given.text);
 }
 
@@ -65,7 +65,7 @@ void set_local_ranks(const GivenValue& given, LaunchRequest& request) {
   request.output.local_ranks = std::move(ranks);
 }
 
-/// Texts between commas. Two commas are one that belongs to the text.
+/// Splits at commas. Two commas stand for one that belongs to the text.
 template <std::vector<std::string> OutputRequest::*field>
 void set_filters(const GivenValue& given, LaunchRequest& request) {
   std::vector<std::string> filters(1);
@@ -86,24 +86,24 @@ constexpr Flag kOutputFlags[] = {
      .placeholder = "HOW",
      .group = FlagGroup::kOutput,
      .brief = "fold, prefix, raw, rank0 or quiet",
-     .details = "How the workers' lines look on the console. 'prefix': every line with its rank in front. 'fold': the "
-                "same line of several ranks once, with all of their ranks in front, as in '[0-7]'. The first one is "
-                "shown at once; copies that come later within a quarter of a second follow together. 'raw': as the "
-                "workers wrote them. 'rank0': only rank 0's, as it wrote them. 'quiet': none. Log files hold "
-                "everything in any case, and the verdict of a failed run shows the last lines.",
+     .details = "How to print the workers' lines on the console. 'prefix': each line with its rank in front. 'fold': "
+                "equal lines of several ranks once, with all their ranks in front, as in '[0-7]'. The first of them "
+                "is printed at once, and those of the next quarter of a second together. 'raw': unchanged. 'rank0': "
+                "only those of rank 0, unchanged. 'quiet': none. Log files have all lines in any case, and the "
+                "verdict of a failed run shows the last ones.",
      .choices = "fold prefix raw rank0 quiet",
-     .noun = "way to show output",
+     .noun = "output mode",
      .default_value = "prefix",
      .apply = set_choice<kConsoleModes, &LaunchRequest::output, &OutputRequest::console>},
     {.name = "timestamps",
      .group = FlagGroup::kOutput,
-     .details = "Every line on the console begins with the local time at which it was read. Log files stay as they "
-                "are.",
+     .details = "Begin every line on the console with the local time at which it was read. Log files do not change.",
      .apply = set_switch<&LaunchRequest::output, &OutputRequest::timestamps>},
     {.name = "pty",
      .group = FlagGroup::kOutput,
-     .details = "Workers write to a terminal of their own instead of a pipe. This helps with programs that buffer what "
-                "they write to a pipe, or that show colours and progress bars only on a terminal.",
+     .details =
+         "Let each worker write to a terminal of its own instead of a pipe. This helps with programs that buffer "
+         "what they write to a pipe, or that show colours and progress bars only on a terminal.",
      .apply = set_switch<&LaunchRequest::output, &OutputRequest::pty>},
     {.name = "stdin",
      .group = FlagGroup::kOutput,
@@ -115,8 +115,8 @@ constexpr Flag kOutputFlags[] = {
      .placeholder = "DIR",
      .group = FlagGroup::kOutput,
      .brief = "where log files go",
-     .details = "The directory for log files, one per rank and stream; it is created if missing. '/dev/null' switches "
-                "the files off.",
+     .details = "The directory for log files, one per rank and stream; it is created if missing. Use '/dev/null' for "
+                "no log files.",
      .default_value = "the run directory",
      .torchrun_variable = true,
      .apply = set_log_dir},
@@ -124,8 +124,8 @@ constexpr Flag kOutputFlags[] = {
      .value = kRequired,
      .placeholder = "SIZE",
      .group = FlagGroup::kOutput,
-     .details = "How large a log file may grow, as in '100M'. It is then renamed, 'stdout.log' to 'stdout.log.1' in "
-                "place of an older one, and begun anew. So each stream keeps its last output, once to twice this much.",
+     .details = "The largest size of a log file, as in '100M'. At this size lrun renames 'stdout.log' to "
+                "'stdout.log.1', which replaces an older one, and begins a new file.",
      .default_value = "no limit",
      .apply = set_max_file_bytes},
     {.name = "redirects",
@@ -134,10 +134,10 @@ constexpr Flag kOutputFlags[] = {
      .placeholder = "STREAMS",
      .group = FlagGroup::kOutput,
      .details =
-         "Streams that go to log files only, as in torchrun: 0 none, 1 stdout, 2 stderr, 3 both, for all workers "
-         "or by local rank, as in '0:3,1:1'. The worker writes to the file itself. Streams that neither this "
-         "option nor the next one names are then lrun's own, without prefix and without a file, unless --output "
-         "is given.",
+         "Streams that go only to log files, as in torchrun: 0 none, 1 stdout, 2 stderr, 3 both, for all workers "
+         "or by local rank, as in '0:3,1:1'. The workers write to the files themselves. Streams that neither "
+         "this option nor --tee names are then lrun's own, without prefix and without a file, unless --output is "
+         "given.",
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_streams<&OutputRequest::redirects>},
@@ -147,7 +147,7 @@ constexpr Flag kOutputFlags[] = {
      .placeholder = "STREAMS",
      .group = FlagGroup::kOutput,
      .details =
-         "Streams that go to log files and, with torchrun's prefix '[default0]:', to the console; written as for "
+         "Streams that go to log files and, with torchrun's prefix '[default0]:', to the console, in the form of "
          "--redirects.",
      .default_value = "0",
      .torchrun_variable = true,
@@ -156,7 +156,7 @@ constexpr Flag kOutputFlags[] = {
      .value = kRequired,
      .placeholder = "RANKS",
      .group = FlagGroup::kOutput,
-     .details = "Local ranks whose output is shown, as in '0,1'. The output of the others is only in the files.",
+     .details = "Show only the output of these local ranks, as in '0,1'. Log files have the output of all.",
      .default_value = "all",
      .torchrun_variable = true,
      .apply = set_local_ranks},
@@ -164,23 +164,23 @@ constexpr Flag kOutputFlags[] = {
      .value = kRequired,
      .placeholder = "TEXTS",
      .group = FlagGroup::kOutput,
-     .details = "Lines of stdout that hold one of these texts are copied, prefix included, to the file "
-                "filtered_stdout.log of all workers. Commas separate the texts; two commas are one comma of a text. "
-                "Streams that only --redirects names are not searched.",
+     .details = "Copy lines of stdout that contain one of these texts, with their prefix, to the file "
+                "filtered_stdout.log of all workers. Commas separate the texts; write two for a comma in a text. "
+                "Streams that --redirects sends to files are not searched.",
      .torchrun_variable = true,
      .apply = set_filters<&OutputRequest::stdout_filters>},
     {.name = "duplicate-stderr-filters",
      .value = kRequired,
      .placeholder = "TEXTS",
      .group = FlagGroup::kOutput,
-     .details = "The same for stderr and filtered_stderr.log.",
+     .details = "The same for stderr, in filtered_stderr.log.",
      .torchrun_variable = true,
      .apply = set_filters<&OutputRequest::stderr_filters>},
     {.name = "log-line-prefix-template",
      .value = kRequired,
      .placeholder = "TEXT",
      .group = FlagGroup::kOutput,
-     .details = "The text before each line on the console; ${role_name}, ${local_rank}, ${rank} and ${hostname} are "
+     .details = "The prefix of each line on the console; ${role_name}, ${local_rank}, ${rank} and ${hostname} are "
                 "replaced. The variable TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE does the same.",
      .default_value = "'[3] ' for rank 3",
      .torchrun_variable = true,

@@ -1,3 +1,5 @@
+// From the words of a command line to a LaunchRequest or a VerbRequest: joins the values of line, variables and file by
+// precedence and applies them. main() calls it first.
 #include "cli/parse_args.h"
 
 #include <algorithm>
@@ -65,16 +67,17 @@ const GivenValue* find_config_file(const Values& values) {
   return found == values.end() ? nullptr : &*found;
 }
 
-/// A later source wins, and our own variables win over torchrun's.
+/// A later Source overrides an earlier one, and LRUN_ variables override those of torchrun.
 bool is_stronger(const GivenValue& left, const GivenValue& right) {
   if (left.source != right.source) return left.source > right.source;
   return right.origin.starts_with("PET_") && !left.origin.starts_with("PET_");
 }
 
-/// '2,3' says more than how many: a count from elsewhere does not take its place.
+/// '2,3' names devices as well as counting them, so a plain count from a stronger source does not replace it.
 bool names_devices(const GivenValue& given) { return given.flag->name == "devices" && is_device_list(given.text); }
 
-/// Two flags that say the same are one to precedence. What the same source says twice is held together later.
+/// Of two flags with the same meaning, only the one from the stronger source counts. The planner compares them where
+/// both come from the same source.
 void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {
   for (const Flag& flag : flag_table()) {
     if (flag.same_as.empty()) continue;
@@ -90,8 +93,8 @@ void drop_weaker_spellings(std::map<const Flag*, Values>& decided) {
   }
 }
 
-/// What counts: of each flag the values of the last source that names it, the others unread; of a repeatable one all.
-/// In the table's order, so that the first error is always the same.
+/// The values that count: those of the last source that gives the flag, or all values of a repeatable one. Other values
+/// are not even checked. The result is in the table's order, so that the first error is always the same.
 Values decide(std::initializer_list<Values*> sources) {
   std::map<const Flag*, Values> decided;
   for (Values* source : sources) {
@@ -111,15 +114,15 @@ bool asks_for_standalone(const std::vector<GivenValue>& values) {
                      [](const GivenValue& given) { return given.flag->name == "standalone" && switch_value(given); });
 }
 
-/// PROGRAM and its arguments. torchrun drops the line's first '--' also when it stands right after the script; lrun
-/// never touches what follows PROGRAM.
+/// PROGRAM and its arguments. torchrun drops the first '--' of the line, even right after the script. lrun leaves the
+/// arguments of PROGRAM unchanged.
 std::vector<std::string> command_in(const std::vector<std::string>& words, const SpelledLine& line, Compat compat) {
   std::vector<std::string> command(words.begin() + static_cast<std::ptrdiff_t>(line.program), words.end());
   if (command.empty()) {
     throw UserError("no PROGRAM to run", "usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options");
   }
   if (command.front().empty()) {
-    throw UserError("the name of PROGRAM is empty", "an unset variable in quotes is an empty word");
+    throw UserError("the name of PROGRAM is empty", "an unset variable in quotes gives an empty word");
   }
   if (compat == Compat::kTorchrun && !line.double_dash && command.size() > 1 && command[1] == "--") {
     command.erase(command.begin() + 1);
@@ -144,7 +147,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   parsed.request.compat = compat_of_name(argv);
   std::vector<GivenValue> from_environment = values_from_environment(environment);
   for (const GivenValue& given : from_environment) {
-    // Whether verbs exist is decided before any option is read.
+    // LRUN_COMPAT decides whether there are verbs, so it is needed before any option is read.
     if (given.flag->name == "compat") given.flag->apply(given, parsed.request);
   }
   if (const Verb* const verb = verb_of(words, parsed.request.compat)) {

@@ -1,3 +1,5 @@
+// The text of --print-config: every row of the flag table as a line of TOML with its source. main() prints it; --config
+// reads it again.
 #include "cli/print_config.h"
 
 #include <fmt/format.h>
@@ -13,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSourceColumn = 40;
 
-/// On one line: a file's name may hold anything.
+/// The source without control characters, which a file's name may have, so that it stays on one line.
 std::string source_of(const GivenValue& given) {
   std::string source = given.place.empty() ? given.origin : given.place;
   std::replace_if(
@@ -25,7 +27,7 @@ std::string with_source(std::string line, const std::string& source) {
   return fmt::format("{:<{}}  # {}\n", std::move(line), kSourceColumn, source);
 }
 
-/// The name in the table, with the ranks where it was given for some.
+/// The name in the table, with '@RANKS' where the value is for some ranks.
 std::string key_of(const GivenValue& given) {
   std::string key(given.flag->name);
   if (!given.ranks.empty()) key += "@" + given.ranks;
@@ -38,7 +40,7 @@ std::string value_of(const GivenValue& given) {
   return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
 }
 
-/// Bytes that are no UTF-8 as '\xff'.
+/// Writes bytes that are not UTF-8 as '\xff'.
 std::string with_bytes_written_out(std::string_view text) {
   std::string shown;
   while (!text.empty()) {
@@ -50,12 +52,12 @@ std::string with_bytes_written_out(std::string_view text) {
   return shown;
 }
 
-/// What TOML cannot hold is a comment: the rest is still read again.
+/// A value that TOML cannot hold becomes a comment, so that --config can still read the other lines.
 std::string setting_line(const std::string& before, const GivenValue& given, const std::string& after) {
   const std::string value = value_of(given);
   const std::string shown = with_bytes_written_out(value);
   if (shown == value) return with_source(before + value + after, source_of(given));
-  return with_source("# " + before + shown + after, source_of(given) + ", not UTF-8: no TOML file can hold it");
+  return with_source("# " + before + shown + after, source_of(given) + ", not UTF-8: a TOML file cannot have it");
 }
 
 std::string array_of(const std::vector<GivenValue>& values) {
@@ -64,7 +66,7 @@ std::string array_of(const std::vector<GivenValue>& values) {
   return text + "]\n";
 }
 
-/// What nobody gave. A comment, because the default may depend on the machine.
+/// A setting that was not given. It is a comment because its default may depend on the machine.
 std::string default_line(const Flag& flag) {
   const std::string_view value = flag.value == ValueKind::kNone ? "false" : flag.default_value;
   return value.empty() ? fmt::format("# {}\n", flag.name)

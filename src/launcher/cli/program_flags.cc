@@ -1,5 +1,5 @@
-// The options of the group 'Program': what PROGRAM is, and what is done in every worker before it begins. Each value
-// goes into the LaunchRequest, most of them into its WorkerSetup.
+// The options of the group 'Program': the kind of PROGRAM, and the preparation of every worker before it starts. Each
+// value goes into the LaunchRequest, most of them into its WorkerSetup.
 #include <limits>
 #include <utility>
 
@@ -30,7 +30,7 @@ void change_variable(const GivenValue& given, LaunchRequest& request, Change kin
   if (name.empty())
     refuse(given, "the name of a variable is missing", example(given, kind == Change::kUnset ? "A" : "A=1"));
   if (name.find_first_of(" \t\n\r") != std::string::npos) {
-    refuse(given, "no name of a variable has blanks", "one variable for each '--env'");
+    refuse(given, "the name of a variable cannot have blanks", "give each variable its own '--env'");
   }
   const Setting<std::string> named = setting(given, std::string());
   add_change(request.setup.environment, {kind, std::move(name), std::move(value), named.source, named.origin});
@@ -44,8 +44,7 @@ void set_variable(const GivenValue& given, LaunchRequest& request) {
 
 void unset_variable(const GivenValue& given, LaunchRequest& request) {
   if (const std::size_t equals = given.text.find('='); equals != std::string::npos) {
-    refuse(given, "this is no name of a variable",
-           "write '" + given.as_written_with(given.text.substr(0, equals)) + "'");
+    refuse(given, "not the name of a variable", "write '" + given.as_written_with(given.text.substr(0, equals)) + "'");
   }
   change_variable(given, request, Change::kUnset, given.text, {});
 }
@@ -56,7 +55,7 @@ void add_resource_limit(const GivenValue& given, LaunchRequest& request) {
   const auto resource = find_resource(name);
   if (!resource) {
     const std::vector<std::string> names = resource_names();
-    refuse(given, "no such limit; allowed: " + join_words(names, ", "),
+    refuse(given, "unknown limit; allowed: " + join_words(names, ", "),
            nearest_hint(name, names, example(given, "nofile=65536")));
   }
   auto limit = equals == std::string::npos ? std::nullopt : parse_limit(*resource, given.text.substr(equals + 1));
@@ -76,7 +75,7 @@ void add_wrapper(const GivenValue& given, LaunchRequest& request) {
   Wrapper::Ranks ranks;
   if (given.origin.find('@') != std::string::npos) {
     const auto parsed = parse_ranks(given.ranks);
-    if (!parsed) refuse(given, "no ranks behind '@'", "for example '--wrap@0' or '--wrap@0,2-3'");
+    if (!parsed) refuse(given, "not a list of ranks behind '@'", "for example '--wrap@0' or '--wrap@0,2-3'");
     ranks = *parsed;
   }
   request.setup.wrappers.push_back({std::move(words), std::move(ranks), setting(given, std::string()).origin});
@@ -87,49 +86,50 @@ constexpr Flag kProgramFlags[] = {
      .short_names = "m",
      .group = FlagGroup::kProgram,
      .brief = "PROGRAM is a Python module (python -m)",
-     .details = "PROGRAM is the name of a Python module and is run with 'python -u -m'.",
+     .details = "PROGRAM is a Python module, to be run with 'python -u -m'.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::module>},
     {.name = "run-path",
      .group = FlagGroup::kProgram,
-     .details = "PROGRAM is a Python script, whatever it is called; wins over --no-python.",
+     .details = "PROGRAM is a Python script, whatever its name is. Overrides --no-python.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::run_path>},
     {.name = "no-python",
      .group = FlagGroup::kProgram,
-     .details = "Execute PROGRAM itself, also when its name ends in '.py'.",
+     .details = "Execute PROGRAM directly, even if its name ends in '.py'.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::no_python>},
     {.name = "liblrun",
      .group = FlagGroup::kProgram,
-     .details = "PROGRAM, although it is a Python program, starts one of liblrun or carries out --strategy itself. "
-                "Without it Python programs are refused with the strategies dp, ddp2 and ddp_sharded.",
+     .details =
+         "PROGRAM is a Python program that carries out --strategy itself, or starts a program that uses liblrun. "
+         "Without this option Python programs are rejected with the strategies dp, ddp2 and ddp_sharded.",
      .apply = set_switch<&LaunchRequest::of_liblrun>},
     {.name = "nested",
      .group = FlagGroup::kProgram,
-     .details = "This lrun is started by a worker of another run on purpose: its workers are a world of their own. "
-                "Without this option a warning says so.",
+     .details = "Confirm that a worker of another run starts this lrun on purpose. Its workers form a world of their "
+                "own. Without this option lrun warns.",
      .lrun_variable = false,
      .apply = set_switch<&LaunchRequest::nested>},
     {.name = "no_local_rank",
      .group = FlagGroup::kProgram,
-     .details = "With --strategy deepspeed: do not put '--local_rank=N' before the arguments of PROGRAM.",
+     .details = "With --strategy deepspeed: do not pass '--local_rank=N' to PROGRAM.",
      .apply = set_switch<&LaunchRequest::no_local_rank>},
     {.name = "use-env",
      .group = FlagGroup::kProgram,
-     .details = "With --compat torch.distributed.launch: do not put '--local-rank=N' before the arguments of PROGRAM. "
-                "lrun's own defaults never do; torchrun has no such option.",
+     .details = "With --compat torch.distributed.launch: do not pass '--local-rank=N' to PROGRAM. lrun and torchrun "
+                "never do.",
      .apply = set_switch<&LaunchRequest::use_env>},
     {.name = "compat",
      .value = kRequired,
      .placeholder = "LAUNCHER",
      .group = FlagGroup::kProgram,
      .brief = "use the defaults of lrun or torchrun",
-     .details = "Use the defaults of this launcher. 'torchrun': every PROGRAM is given to Python unless --no-python is "
-                "there, workers write and read the terminal directly, OpenMP gets one thread, there are no verbs. A "
-                "link named 'torchrun' to lrun means the same. Through a link named 'horovodrun' lrun also takes "
-                "horovodrun's options, and '--strategy horovod' is the default. 'torch.distributed.launch': as "
-                "torchrun, for programs that want their local rank as first argument, '--local-rank=N'.",
+     .details = "Use the defaults of this launcher. 'torchrun': Python runs every PROGRAM unless --no-python is given, "
+                "workers use the terminal directly, OpenMP gets one thread, and there are no verbs. A link to lrun "
+                "named 'torchrun' does the same. A link named 'horovodrun' also accepts the options of horovodrun and "
+                "makes '--strategy horovod' the default. 'torch.distributed.launch': as torchrun, for programs that "
+                "expect their local rank as the first argument, '--local-rank=N'.",
      .choices = "lrun torchrun torch.distributed.launch",
      .noun = "command",
      .default_value = "lrun",
@@ -138,15 +138,16 @@ constexpr Flag kProgramFlags[] = {
      .value = kRequired,
      .placeholder = "DIR",
      .group = FlagGroup::kProgram,
-     .details = "Start the workers in this directory. PROGRAM and its arguments are looked for from there; lrun's own "
-                "options still mean the directory where lrun was started.",
+     .details =
+         "Start the workers in this directory. PROGRAM and its arguments are relative to it; paths in lrun's own "
+         "options are relative to the directory where lrun was started.",
      .apply = set_folder},
     {.name = "env",
      .value = kRequired,
      .placeholder = "NAME[=VALUE]",
      .group = FlagGroup::kProgram,
-     .details = "Give the workers this variable, as if lrun had been started with it. Without a value the variable is "
-                "passed on as it is, even if lrun would remove it. May be repeated.",
+     .details = "Set this variable for the workers, as if lrun had been started with it. Without a value the variable "
+                "keeps its value, even if lrun would remove it. May be repeated.",
      .lrun_variable = false,
      .repeatable = true,
      .apply = set_variable},
@@ -162,26 +163,25 @@ constexpr Flag kProgramFlags[] = {
      .value = kRequired,
      .placeholder = "NAME=SOFT[:HARD]",
      .group = FlagGroup::kProgram,
-     .details =
-         "A resource limit of the workers, as setrlimit(2) knows them: a number, with K, M, G or T for bytes, or "
-         "'unlimited'. Without HARD the hard limit stays as it is. May be repeated.",
+     .details = "A resource limit of the workers, see setrlimit(2): a number (for bytes also with K, M, G or T), or "
+                "'unlimited'. Without HARD the hard limit is unchanged. May be repeated.",
      .choices = "as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack",
      .lrun_variable = false,
      .repeatable = true,
      .apply = add_resource_limit},
     {.name = "core",
      .group = FlagGroup::kProgram,
-     .details = "Let the kernel write a core file when a worker is killed by a signal, as large as the hard limit "
-                "allows. The verdict names the file, or says why there is none.",
+     .details = "Write a core file when a worker is killed by a signal, as large as the hard limit allows. The verdict "
+                "names the file, or the reason why there is none.",
      .apply = set_switch<&LaunchRequest::setup, &WorkerSetup::core_dumps>},
     {.name = "wrap",
      .value = kRequired,
      .placeholder = "COMMAND",
      .group = FlagGroup::kProgram,
      .details =
-         "Start PROGRAM through this command, as in --wrap 'nsys profile -o out.%r'; --wrap@0 or --wrap@0,2-3 is "
-         "for these ranks only and wins. Words are split as a shell would quote them. '%r' is the rank, '%l' "
-         "the local rank, '%a' the attempt, '%h' the host, '%%' is '%'; any other '%' is left to the command.",
+         "Start PROGRAM through this command, as in --wrap 'nsys profile -o out.%r'. --wrap@0 or --wrap@0,2-3 is "
+         "for these ranks only and overrides --wrap. Quote words as in a shell. '%r' is the rank, '%l' the local "
+         "rank, '%a' the attempt, '%h' the host, '%%' a '%'; any other '%' is unchanged.",
      .repeatable = true,
      .per_rank = true,
      .apply = add_wrapper},
@@ -189,9 +189,9 @@ constexpr Flag kProgramFlags[] = {
      .value = kRequired,
      .placeholder = "RANK",
      .group = FlagGroup::kProgram,
-     .details = "Run this rank below a debugger on this terminal: pdb for Python, gdb for anything else, or what "
-                "--wrap@RANK names, as in --debug-rank 3 --wrap@3 'lldb --'. Ctrl-C goes to the debugger until it "
-                "ends. The other ranks run as always.",
+     .details = "Run this rank under a debugger on this terminal: pdb for Python, gdb for other programs, or the "
+                "command of --wrap@RANK, as in --debug-rank 3 --wrap@3 'lldb --'. Ctrl-C goes to the debugger until "
+                "it exits. The other ranks run as usual.",
      .lrun_variable = false,
      .apply = set_number<0, std::numeric_limits<int>::max(), &LaunchRequest::setup, &WorkerSetup::debug_rank>},
 };

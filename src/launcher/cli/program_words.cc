@@ -1,3 +1,5 @@
+// Searches a program, or a script with the modules that it imports, for the name of an option.
+// warn_about_misplaced_option() calls it before it blames the user.
 #include "cli/program_words.h"
 
 #include <algorithm>
@@ -40,7 +42,7 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// Takes the next word off an import statement; empty: it ends here.
+/// Removes the next word from an import statement and returns it; empty at the end of the statement.
 std::string_view take_word(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(" \t,("), rest.size()));
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t,()#;"));
@@ -50,14 +52,14 @@ std::string_view take_word(std::string_view& rest) {
 
 using Path = std::filesystem::path;
 
-/// Collects the files in which the modules of a script may be.
+/// The files that may have the modules of a script.
 class ImportedFiles {
  public:
   explicit ImportedFiles(const Path& script) : folder_(script.parent_path()), files_{script} {}
 
   [[nodiscard]] const std::vector<Path>& files() const { return files_; }
 
-  /// Those that the text of `file` imports.
+  /// Adds the files that the text of `file` imports.
   void add(std::string_view text, const Path& file) {
     for (const std::string& line : split_lines(text)) {
       std::string_view rest = trimmed(line);
@@ -73,7 +75,7 @@ class ImportedFiles {
   }
 
  private:
-  /// Dots in front count folders from that of `file`, without them names begin in the script's.
+  /// Leading dots count directories upwards from that of `file`. A name without them begins in the script's directory.
   [[nodiscard]] Path place_of(std::string_view module, const Path& file) const {
     const std::size_t dots = std::min(module.find_first_not_of('.'), module.size());
     Path place = dots == 0 ? folder_ : file.parent_path();

@@ -26,18 +26,18 @@ std::string choice_of(const GivenValue& given) {
   const std::vector<std::string> choices(words.begin(), words.end());
   std::string word = lower_case(given.text);
   if (std::find(choices.begin(), choices.end(), word) != choices.end()) return word;
-  refuse_choice(given, "no such " + std::string(given.flag->noun) + "; allowed: " + join_words(choices, ", "), choices,
+  refuse_choice(given, "unknown " + std::string(given.flag->noun) + "; allowed: " + join_words(choices, ", "), choices,
                 choices.front());
 }
 
 bool switch_value(const GivenValue& given) {
-  // An empty variable is true: Kubeflow writes PET_STANDALONE="".
+  // Kubeflow writes PET_STANDALONE="", and torchrun takes that for true.
   constexpr NamedValue<bool> kWords[] = {{"", true},   {"1", true},      {"true", true}, {"yes", true}, {"on", true},
                                          {"0", false}, {"false", false}, {"no", false},  {"off", false}};
   const std::string word = lower_case(given.text);
   if (const auto value = value_in(kWords, word)) return *value;
-  if (const auto times = number_in<long>(word)) return *times != 0;  // the switch was given so often
-  refuse(given, "neither yes nor no; allowed: 1, true, 0, false", example(given, "1"));
+  if (const auto times = number_in<long>(word)) return *times != 0;  // the number of times that the switch was given
+  refuse(given, "neither true nor false; allowed: 1, true, 0, false", example(given, "1"));
 }
 
 Duration duration_of(const GivenValue& given) {
@@ -48,13 +48,13 @@ Duration duration_of(const GivenValue& given) {
 Duration limit_of(const GivenValue& given) {
   if (given.text == "none") return Duration::zero();
   const Duration limit = duration_of(given);
-  if (limit == Duration::zero()) refuse(given, "no time at all", "'none' is no limit");
+  if (limit == Duration::zero()) refuse(given, "zero is not a time limit", "use 'none' for no limit");
   return limit;
 }
 
 std::vector<std::string> command_of(const GivenValue& given, const std::string& right) {
   auto words = split_shell_words(given.text);
-  if (!words) refuse(given, "a quote is not closed, or a backslash protects nothing", "quote as for a shell");
+  if (!words) refuse(given, "unbalanced quote or trailing backslash", "quote as in a shell");
   if (words->empty() || words->front().empty()) {
     refuse(given, "the name of a program is missing",
            example(given, given.source == Source::kFlag ? "\"" + right + "\"" : right));

@@ -14,32 +14,32 @@
 
 namespace lrun::launcher {
 
-// What the rows of the flag table read their values with. Every \throws UserError names the value as it was written.
+// Functions with which the rows of the flag table read their values. Every UserError names the value as it was written.
 
-/// \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem", always.
+/// Always throws. \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem"
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint);
 
 /// "for example '--flag value'", for hints.
 std::string example(const GivenValue& given, std::string_view value);
 
-/// \throws UserError  `problem`, with the choice nearest to the value, or an example with `instead`; always.
+/// Always throws. \throws UserError  `problem`, with the choice nearest to the value, or an example with `instead`
 [[noreturn]] void refuse_choice(const GivenValue& given, const std::string& problem,
                                 const std::vector<std::string>& choices, std::string_view instead);
 
-/// One of the row's choices, in any case. \throws UserError  it is none of them.
+/// One of the row's choices, in any case. \throws UserError  it is not one of them
 std::string choice_of(const GivenValue& given);
 
-/// The value for one of the row's choices, or for another word of `table`. \throws UserError  as choice_of()
+/// The value of one of the row's choices, or of another word of `table`. \throws UserError  as choice_of()
 template <class Enumeration, std::size_t count>
 Enumeration choice_in(const NamedValue<Enumeration> (&table)[count], const GivenValue& given) {
   const auto value = value_in(table, lower_case(given.text));
   return value ? *value : *value_in(table, choice_of(given));
 }
 
-/// A switch is true when it was given as an option. A variable or a file may also say 0, false, no or off.
+/// True for a switch that was given as an option. A variable or a file may also have 0, false, no or off.
 bool switch_value(const GivenValue& given);
 
-/// A time such as '30s'. \throws UserError  it is none
+/// A time such as '30s'. \throws UserError  it is not a time
 Duration duration_of(const GivenValue& given);
 
 /// A time above zero, or zero for 'none'. \throws UserError  it is neither
@@ -49,19 +49,19 @@ Duration limit_of(const GivenValue& given);
 /// \throws UserError  a quote is not closed, or the first word is empty
 std::vector<std::string> command_of(const GivenValue& given, const std::string& right);
 
-/// The fields of a list, as they are between separators. \throws nothing
+/// The fields between the separators of a list, unchanged.
 std::vector<std::string> fields_of(std::string_view list, char separator = ',');
 
-/// \throws UserError  there is nothing but blanks in the value
+/// \throws UserError  the value is empty or blank
 void require_text(const GivenValue& given, const char* problem, std::string_view right);
 
-/// The number that all of `text` is. Blanks around it do not matter, as in Python. Empty: it is none.
+/// `text` as a number, with blanks around it as in Python. Empty when it is not a number.
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
   return whole_number<Number>(trimmed(text));
 }
 
-/// A whole number from `least` to `most`. \throws UserError  anything else.
+/// A whole number from `least` to `most`. \throws UserError  it is not such a number
 template <class Number>
 Number number_between(const GivenValue& given, Number least, Number most) {
   const auto number = number_in<Number>(given.text);
@@ -74,7 +74,7 @@ Number number_between(const GivenValue& given, Number least, Number most) {
          example(given, std::to_string(too_large ? most : least)));
 }
 
-/// The value with where it came from.
+/// The value with its source.
 template <class T>
 Setting<T> setting(const GivenValue& given, T value) {
   return {std::move(value), given.source, given.place.empty() ? given.origin : given.place + ": " + given.origin};
@@ -119,7 +119,7 @@ void set_number(const GivenValue& given, LaunchRequest& request) {
   assign(field_of<path...>(request), given, number_between<decltype(most)>(given, least, most));
 }
 
-/// a time; the row's `example` is one
+/// a time; the row has an `example`
 template <auto... path>
 void set_time(const GivenValue& given, LaunchRequest& request) {
   assign(field_of<path...>(request), given, duration_of(given));
@@ -131,7 +131,7 @@ void set_limit(const GivenValue& given, LaunchRequest& request) {
   assign(field_of<path...>(request), given, limit_of(given));
 }
 
-/// the value of a word in `table`; the row's `noun` says what these words are
+/// the value of a word in `table`; the row has the `noun` for these words
 template <const auto& table, auto... path>
 void set_choice(const GivenValue& given, LaunchRequest& request) {
   assign(field_of<path...>(request), given, choice_in(table, given));

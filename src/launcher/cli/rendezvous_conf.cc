@@ -1,5 +1,5 @@
-// The keys of --rdzv-conf: a table of what each does with its value. The text comes in as a GivenValue, and its values
-// go into a RendezvousRequest. Called by the row of the option in node_flags.cc.
+// The keys of --rdzv-conf: a table with the function that reads the value of each. The text comes in as a GivenValue,
+// and its values go into a RendezvousRequest. Called by the row of the option in node_flags.cc.
 #include "cli/rendezvous_conf.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// torchrun counts lost heartbeats: a node is lost after so many intervals.
+/// torchrun's defaults: a node is lost after this number of intervals without a heartbeat.
 constexpr Duration kKeepAliveInterval(5000);
 constexpr int kKeepAliveAttempts = 3;
 
@@ -63,7 +63,7 @@ void set_is_host(const Entry& entry, Conf& conf) {
   constexpr NamedValue<bool> kWords[] = {{"1", true},  {"true", true},   {"t", true},  {"yes", true}, {"y", true},
                                          {"0", false}, {"false", false}, {"f", false}, {"no", false}, {"n", false}};
   conf.request.is_host = value_in(kWords, lower_case(entry.value));
-  if (!conf.request.is_host) refuse_entry(entry, "neither yes nor no", "true");
+  if (!conf.request.is_host) refuse_entry(entry, "neither true nor false", "true");
 }
 
 void set_keep_alive_interval(const Entry& entry, Conf& conf) { conf.keep_alive_interval = seconds_of(entry); }
@@ -82,11 +82,11 @@ void set_protocol(const Entry& entry, Conf& conf) {
   conf.request.etcd_is_asked_over_tls = word == "https";
 }
 
-/// torchrun's c10d backend can also meet through a file.
+/// torchrun's c10d backend can also use a file.
 void check_store_type(const Entry& entry, Conf& /*conf*/) {
   if (lower_case(entry.value) == "tcp") return;
-  refuse(entry.given, "launchers meet over TCP, and not through a store of type '" + entry.value + "'",
-         "leave 'store_type' out, and give '--rdzv-endpoint HOST:29400' on every node");
+  refuse(entry.given, "the rendezvous uses TCP, not a store of type '" + entry.value + "'",
+         "leave 'store_type' out and give '--rdzv-endpoint HOST:29400' on every node");
 }
 
 /// '/lrun' and '/lrun/' are the same folder.

@@ -19,9 +19,9 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .brief = "time to end after SIGTERM before SIGKILL",
-     .details = "How long workers may take to end after SIGTERM before SIGKILL: '30', '30s', '1.5m', '250ms', '2h'. A "
-                "bare number is seconds; 0 kills at once.",
+     .brief = "time between SIGTERM and SIGKILL",
+     .details = "The time that workers have to exit after SIGTERM before lrun sends SIGKILL: '30', '30s', '1.5m', "
+                "'250ms', '2h'. A bare number is in seconds; 0 kills at once.",
      .example = "30s",
      .default_value = "30s",
      .torchrun_variable = true,
@@ -30,8 +30,8 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .details = "How long the run may take, all restarts included. Then the workers are stopped and lrun exits with "
-                "124. The clock also runs while the run is suspended with Ctrl-Z.",
+     .details = "The time limit of the run, including restarts. At its end lrun stops the workers and exits with 124. "
+                "The clock also runs while the run is suspended with Ctrl-Z.",
      .example = "2h",
      .default_value = "none",
      .apply = set_limit<&LaunchRequest::timeout>},
@@ -39,8 +39,8 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .details = "How long all workers may take to connect to the store, which they do in init_process_group(). Then "
-                "the run is stopped, lrun names the missing ranks and exits with 124.",
+     .details = "The time in which all workers have to call init_process_group(), which connects to the store. At its "
+                "end lrun stops the run, names the missing ranks and exits with 124.",
      .example = "5m",
      .default_value = "none",
      .apply = set_limit<&LaunchRequest::start_timeout>},
@@ -48,9 +48,9 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .details = "How long the run may go on without any progress of any worker. Progress is a training step where the "
-                "program uses liblrun, else output that passes through lrun. Then lrun shows where every rank is, as "
-                "'lrun stack' does, and does what --on-hang says. Suspended time does not count.",
+     .details = "The time without progress of any worker after which the run hangs. Progress is a training step of a "
+                "program that uses liblrun, else output that passes through lrun. lrun then prints the stack of every "
+                "rank, as 'lrun stack' does, and reacts as --on-hang says. Suspended time does not count.",
      .example = "10m",
      .default_value = "none",
      .apply = set_limit<&LaunchRequest::hang_timeout>},
@@ -58,9 +58,8 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "progress|cpu",
      .group = FlagGroup::kRun,
-     .details = "What else counts as progress for --hang-timeout: with 'cpu' also processor time of a worker and of "
-                "what it started. Collective operations that wait often use processor time, so that lrun may miss a "
-                "hang.",
+     .details = "With 'cpu', CPU time of a worker and its children also counts as progress for --hang-timeout. "
+                "Collective operations often use CPU time while they wait, so lrun may then miss a hang.",
      .choices = "progress cpu",
      .noun = "signal",
      .default_value = "progress",
@@ -69,19 +68,19 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "dump|kill|restart",
      .group = FlagGroup::kRun,
-     .details = "The reaction to a hang: 'dump' only shows where every rank is, 'kill' then stops the run, which exits "
-                "with 124, and 'restart' starts it again as often as --max-restarts allows.",
+     .details = "The reaction to a hang. 'dump': only print the stacks. 'kill': also stop the run and exit with 124. "
+                "'restart': also restart it, as often as --max-restarts allows.",
      .choices = "dump kill restart",
      .noun = "reaction",
      .default_value = "kill",
      .apply = set_choice<kReactions, &LaunchRequest::on_hang>},
-    // The planner looks the names up: an unknown one is an error for lrun and a warning for torchrun.
+    // The planner reads the names, because an unknown one is an error for lrun and a warning for torchrun.
     {.name = "signals-to-handle",
      .value = kRequired,
      .placeholder = "NAMES",
      .group = FlagGroup::kRun,
-     .details = "Signals that lrun passes on to the workers and that end the run. SIGUSR1 and SIGUSR2 are passed on "
-                "without ending it unless they are named here. Any other signal ends lrun at once, and the workers are "
+     .details = "Signals that lrun passes on to the workers and that end the run. SIGUSR1 and SIGUSR2 are passed on, "
+                "and end the run only if they are named here. Any other signal ends lrun at once, and the workers are "
                 "killed.",
      .default_value = "SIGTERM,SIGINT,SIGHUP,SIGQUIT",
      .torchrun_variable = true,
@@ -90,10 +89,10 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "N",
      .group = FlagGroup::kRun,
-     .brief = "start again after a failure, N times at most",
-     .details = "How often all workers are started again after one of them failed. The workers find the number of "
-                "restarts in TORCHELASTIC_RESTART_COUNT and an empty store at the same address. A program that fails "
-                "twice in a row in the same way within a minute is not started again, except with --compat=torchrun.",
+     .brief = "restart after a failure, at most N times",
+     .details = "The number of times that lrun restarts all workers after one of them failed. The workers find the "
+                "number of restarts in TORCHELASTIC_RESTART_COUNT, and an empty store at the same address. A program "
+                "that fails twice in the same way within a minute is not restarted, except with --compat=torchrun.",
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_number<0, std::numeric_limits<int>::max(), &LaunchRequest::max_restarts>},
@@ -101,8 +100,8 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .details = "How long to wait before the second restart in a row; it doubles with each further one, up to 5 "
-                "minutes. The first restart, and the first after 10 good minutes, does not wait.",
+     .details = "The time to wait before the second restart in a row; it doubles with each further restart, up to 5 "
+                "minutes. The first restart does not wait, and neither does the first one after 10 good minutes.",
      .example = "30s",
      .default_value = "1s",
      .apply = set_time<&LaunchRequest::restart_backoff>},
@@ -110,8 +109,8 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .details = "How long the other workers run on after a failure, so that one that failed first can still report its "
-                "error. By default they do not, or for 250ms when the first worker to end looks like a victim: its "
+     .details = "The time that the other workers run on after a failure, so that the one that caused it can still "
+                "report its error. The default is 0, or 250ms when the first worker to exit looks like a victim: its "
                 "watchdog gave up, or it lost its connection to another worker.",
      .example = "2s",
      .default_value = "0, or 250ms after a victim",

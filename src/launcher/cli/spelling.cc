@@ -1,5 +1,5 @@
-// Reads the words of a command line by torchrun's grammar, up to PROGRAM: which option each name means, and which words
-// are values. parse_command_line() hands the values on to collect_values().
+// Reads the words of a command line up to PROGRAM by torchrun's grammar: finds the option that each name means, and the
+// words that are values. parse_command_line() hands the values on to collect_values().
 #include "cli/spelling.h"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ constexpr ForeignName kForeignNames[] = {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
   throw choice_error(problem, option.starts_with("--") ? option : "-" + option, names,
-                     "'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'");
+                     "'lrun --help' lists all options; put '--' before a PROGRAM whose name begins with '-'");
 }
 
 /// The flag whose long name is `option` or begins with it, when there is only one.
@@ -130,8 +130,8 @@ class LineReader {
     }
   }
 
-  /// An option whose value was forgotten takes the next word, often PROGRAM, and then what follows looks wrong. The
-  /// error is to be about that value.
+  /// An option without its value takes the next word, often PROGRAM, and then the words after that look wrong. The
+  /// error should be about the option that took a wrong value.
   void refuse_earlier_values() const {
     LaunchRequest unused;
     for (const GivenValue& given : line_.options) {
@@ -139,7 +139,7 @@ class LineReader {
     }
   }
 
-  /// A number behind a switch was meant as its value, and not as PROGRAM: '--verbose 2 ./train'.
+  /// A number behind a switch is meant as its value, not as PROGRAM: '--verbose 2 ./train'.
   void refuse_value_of_switch() const {
     if (line_.double_dash || line_.options.empty() || next_ == words_.size()) return;
     const GivenValue& last = line_.options.back();
@@ -150,7 +150,7 @@ class LineReader {
                     "write only '" + last.origin + "'; a program of that name is './" + word + "'");
   }
 
-  /// \return false: the option is not horovodrun's alone.
+  /// \return false when lrun has the option, too.
   bool read_horovodruns(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);

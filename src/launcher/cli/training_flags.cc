@@ -1,4 +1,4 @@
-// The options of the group 'Training': what workers are told about the work. Each value goes into the LaunchRequest.
+// The options of the group 'Training', which workers find in their environment. Each value goes into the LaunchRequest.
 #include <cstdint>
 #include <limits>
 
@@ -19,11 +19,11 @@ void set_group_backend(const GivenValue& given, LaunchRequest& request) {
   const std::string word = lower_case(given.text);
   const std::string allowed = "; allowed: auto, nccl, gloo, shm, shm+gloo";
   if (word == "mpi" || word == "ucc") {
-    refuse(given, "LibTorch has no " + std::string(word == "mpi" ? "MPI" : "UCC") + " inside" + allowed,
-           "between CPUs of several nodes '" + given.as_written_with("gloo") + "'");
+    refuse(given, "LibTorch is built without " + std::string(word == "mpi" ? "MPI" : "UCC") + allowed,
+           "for CPUs of several nodes use '" + given.as_written_with("gloo") + "'");
   }
   if (word == "threads") {
-    refuse(given, "threads are ranks of one process, and lrun starts processes" + allowed, example(given, "shm"));
+    refuse(given, "for threads of one process, but lrun starts processes" + allowed, example(given, "shm"));
   }
   request.process_group_backend = setting(given, value_in(kGroupBackends, choice_of(given)));  // 'auto' is in no table
 }
@@ -34,15 +34,14 @@ constexpr Flag kTrainingFlags[] = {
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
      .brief = "ddp, dp, ddp2, ddp_sharded, ddp_spawn, ...",
-     .details = "How the work is split. 'ddp': one worker per device, gradients averaged over all workers. 'dp': one "
-                "worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside the "
-                "node and averaging between nodes. 'ddp_sharded': as ddp, with the optimizer's state split over the "
+     .details = "How the work is split. 'ddp': one worker per device; gradients are averaged over all workers. 'dp': "
+                "one worker that drives all devices of one node from threads. 'ddp2': one worker per node, dp inside "
+                "the node and averaging between nodes. 'ddp_sharded': ddp with the optimizer state split over the "
                 "workers. 'ddp_spawn' and 'ddp_fork' (or 'ddp_notebook'): one worker per node, which starts the ranks "
-                "of its node itself by lrun::launch(). 'deepspeed': as ddp, for programs written for the launcher of "
-                "DeepSpeed. 'horovod': as ddp, with the environment and the rendezvous of programs written for "
-                "Horovod. 'tpu': one worker per chip of TPUs, for programs of torch_xla. liblrun carries out dp, ddp2 "
-                "and ddp_sharded inside the program; Python programs are refused with them (see --liblrun). Case does "
-                "not matter.",
+                "of its node itself with lrun::launch(). 'deepspeed': ddp for programs written for DeepSpeed's "
+                "launcher. 'horovod': ddp with the environment and the rendezvous of Horovod. 'tpu': one worker per "
+                "TPU chip, for programs that use torch_xla. dp, ddp2 and ddp_sharded need a program that uses "
+                "liblrun; Python programs are rejected with them (see --liblrun). Case does not matter.",
      .choices = "ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod tpu",
      .noun = "strategy",
      .default_value = "ddp with several devices or nodes",
@@ -52,8 +51,8 @@ constexpr Flag kTrainingFlags[] = {
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
      .brief = "auto, nccl, gloo, shm or shm+gloo",
-     .details = "How workers exchange tensors. 'auto' takes nccl for GPUs, shm for the CPU workers of one host and "
-                "shm+gloo for those of several: shm inside each host, gloo between them. 'gloo' is TCP between all "
+     .details = "How workers exchange tensors. 'auto' is nccl for GPUs, shm for CPU workers on one host, and shm+gloo "
+                "for CPU workers on several: shm inside each host, gloo between them. 'gloo' uses TCP between all "
                 "workers.",
      .choices = "auto nccl gloo shm shm+gloo",
      .noun = "backend",
@@ -64,14 +63,14 @@ constexpr Flag kTrainingFlags[] = {
      .placeholder = "N",
      .group = FlagGroup::kTraining,
      .brief = "seed for all workers",
-     .details = "The seed that every worker finds in LRUN_SEED; a whole number from 0 to 18446744073709551615.",
+     .details = "The seed of all workers, in LRUN_SEED: a whole number from 0 to 18446744073709551615.",
      .apply = set_number<std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), &LaunchRequest::seed>},
     {.name = "master-port",
      .value = kRequired,
      .placeholder = "PORT",
      .group = FlagGroup::kTraining,
-     .details = "The TCP port on which lrun serves the workers' store. With 0 the kernel chooses a free one, so that "
-                "any number of runs can share a machine.",
+     .details = "The TCP port of the workers' store. With 0 the kernel chooses a free port, so that any number of runs "
+                "can share a machine.",
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_number<0, kMostPort, &LaunchRequest::master_port>},
@@ -79,17 +78,17 @@ constexpr Flag kTrainingFlags[] = {
      .value = kRequired,
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
-     .details = "The name of the run. Workers find it in TORCHELASTIC_RUN_ID.",
+     .details = "The name of the run, in TORCHELASTIC_RUN_ID.",
      .default_value = "a new name",
      .torchrun_variable = true,
      .apply = set_text<&LaunchRequest::rdzv_id>,
      .overridden_by_standalone = true},
-    // torchx gives an empty role, for a shorter prefix of lines.
+    // An empty role is allowed: torchx uses it for a shorter prefix of lines.
     {.name = "role",
      .value = kRequired,
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
-     .details = "The role of all workers. They find it in ROLE_NAME, and torchrun's prefix of lines shows it.",
+     .details = "The role of all workers, in ROLE_NAME and in torchrun's prefix of lines.",
      .default_value = "default",
      .torchrun_variable = true,
      .apply = set_text<&LaunchRequest::role>},

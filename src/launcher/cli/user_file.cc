@@ -12,7 +12,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// \param is_pipe  of a process that may still be writing
+/// \param is_pipe  the writer may still be running, so that reading needs a deadline
 FileText read_all(const Fd& file, bool is_pipe, std::size_t most_bytes) {
   constexpr int kPatienceMs = 10'000;
   FileText result;
@@ -37,7 +37,7 @@ bool is_link(const std::string& path) {
 }  // namespace
 
 FileText read_user_file(const std::string& path, std::size_t most_bytes) {
-  // Non-blocking: the name may be that of a pipe without a writer.
+  // Opening a pipe without a writer would block.
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     const int error = errno;

@@ -1,5 +1,5 @@
-// The verbs of lrun and their options, and the reader of what follows a verb. parse_command_line() calls parse_verb()
-// where a line begins with a verb; src/launcher/commands carries the VerbRequest out.
+// The verbs of lrun with their options, and the reader of the words after a verb. parse_command_line() calls
+// parse_verb(); src/launcher/commands carries the VerbRequest out.
 #include "cli/verb_table.h"
 
 #include <fmt/format.h>
@@ -16,13 +16,13 @@
 namespace lrun::launcher {
 namespace {
 
-/// 'RANK:PID', or 'PID' alone, whose rank is its place in the list. 'RANK:0' is a rank that has ended.
+/// 'RANK:PID', or only 'PID', which has its place in the list as rank. 'RANK:0' is a rank that has exited.
 RankProcess read_process(std::string_view word, int place, const std::string& list) {
   const auto colon = word.find(':');
   const auto rank = colon == std::string_view::npos ? std::optional(place) : natural_number(word.substr(0, colon));
   const auto pid = natural_number(colon == std::string_view::npos ? word : word.substr(colon + 1));
   if (rank && pid && (*pid > 0 || colon != std::string_view::npos)) return {*rank, *pid};
-  throw UserError("'--pids " + list + "': '" + std::string(word) + "' is no process",
+  throw UserError("'--pids " + list + "': '" + std::string(word) + "' is not a process",
                   "write '--pids 4242,4243' or '--pids 0:4242,1:4243' (RANK:PID)");
 }
 
@@ -43,7 +43,7 @@ void pids(const std::string& value, VerbRequest& request) {
     if (comma == std::string_view::npos) return;
     rest.remove_prefix(comma + 1);
   }
-  throw UserError("'--pids' takes at most 4096 processes", "ask for those that matter");
+  throw UserError("'--pids' takes at most 4096 processes", "choose fewer processes");
 }
 
 void brief(const std::string&, VerbRequest& request) { request.brief = true; }
@@ -57,52 +57,50 @@ void hosts(const std::string& value, VerbRequest& request) {
   while (request.hosts.size() < kMost) {
     const auto comma = rest.find(',');
     std::string host(rest.substr(0, comma));
-    if (host.empty()) throw UserError("'--hosts " + value + "': a name is empty", "write '--hosts node1,node2'");
+    if (host.empty()) throw UserError("'--hosts " + value + "' has an empty name", "write '--hosts node1,node2'");
     request.hosts.push_back(std::move(host));
     if (comma == std::string_view::npos) return;
     rest.remove_prefix(comma + 1);
   }
-  throw UserError("'--hosts' takes at most 256 hosts", "ask in several calls");
+  throw UserError("'--hosts' takes at most 256 hosts", "split them over several calls");
 }
 
 constexpr VerbOption kDoctorOptions[] = {
-    {"hosts", "HOST,...", "Try to reach these hosts over TCP, too.", hosts},
-    {"json", "", "One JSON object for programs.", json},
-    {"verbose", "", "Say also what is in order.", verbose},
+    {"hosts", "HOST,...", "Also try to reach these hosts over TCP.", hosts},
+    {"json", "", "Print one JSON object.", json},
+    {"verbose", "", "Also show passed checks.", verbose},
 };
 
 constexpr VerbOption kStatusOptions[] = {
-    {"json", "", "One JSON object for programs.", json},
+    {"json", "", "Print one JSON object.", json},
 };
 
 constexpr VerbOption kReportOptions[] = {
-    {"html", "FILE", "Also write the report as one HTML page with a plot, which needs nothing else.", html},
+    {"html", "FILE", "Also write the report as one self-contained HTML page with a plot.", html},
 };
 
 constexpr VerbOption kStackOptions[] = {
-    {"brief", "", "The sentence alone, within 3 seconds; no native stack where Python's is known.", brief},
-    {"json", "", "One JSON object for programs.", json},
-    {"pids", "[RANK:]PID,...", "Look at these processes instead of a run's.", pids},
+    {"brief", "",
+     "Print only one sentence, within 3 seconds. Native stacks are skipped where the Python stack is known.", brief},
+    {"json", "", "Print one JSON object.", json},
+    {"pids", "[RANK:]PID,...", "Look at these processes instead of those of a run.", pids},
 };
 
 constexpr Verb kVerbs[] = {
-    {"doctor", VerbRequest::Kind::kDoctor, "what keeps training from working on this machine",
-     "Looks at what training needs, in a moment and without touching a GPU: GPUs, their driver, their memory and their "
-     "ways to each other, /dev/shm, limits, CPU quota, names, loopback, clock, room for logs. Silent, with exit status "
-     "0, "
-     "when all is well; else every finding comes with its fix, and the exit status is 1.",
+    {"doctor", VerbRequest::Kind::kDoctor, "find problems of this machine that break training",
+     "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, /dev/shm, "
+     "limits, CPU quota, names, loopback, clock, and disk space for logs. Prints every problem with its fix and exits "
+     "with 1; without problems it prints nothing and exits with 0.",
      kDoctorOptions, false},
-    {"status", VerbRequest::Kind::kStatus, "what runs here, and each rank's last line",
-     "Says of each run that is alive since when it runs, which attempt it is in, and of each rank whether it runs and "
-     "what it printed last. RUN names one of them.",
+    {"status", VerbRequest::Kind::kStatus, "the runs on this host, and each rank's last line",
+     "Shows each live run with its start time and attempt, and the state and last line of each rank. RUN selects one "
+     "of the runs.",
      kStatusOptions},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
-     "Says what became of a run and when: the verdict once more, and a timeline. RUN is the last run if it is left "
-     "out.",
-     kReportOptions},
-    {"stack", VerbRequest::Kind::kStack, "where every rank of a run is",
-     "Says where every rank of a living run is: what it does in the kernel, its stack, and its Python stack. Equal "
-     "ones are told once. RUN may be left out when only one run is alive.",
+     "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions},
+    {"stack", VerbRequest::Kind::kStack, "the stack of every rank of a run",
+     "Shows where every rank of a running job is: its system call, its native stack and its Python stack. Identical "
+     "stacks are grouped. RUN may be left out when only one job is running.",
      kStackOptions},
 };
 
@@ -113,14 +111,15 @@ constexpr Verb kVerbs[] = {
                      fmt::format("'lrun {} --help' lists its options", verb.name));
 }
 
-/// The option with this name, or the only one that begins so.
+/// The option with this name, or the only one with this prefix.
 const VerbOption& find_option(const Verb& verb, const std::string& name) {
   const std::string folded = folded_name(name);
   const VerbOption* found = nullptr;
   for (const VerbOption& option : verb.options) {
     const std::string candidate = "--" + std::string(option.name);
     if (candidate == folded) return option;
-    if (folded.size() > 2 && candidate.starts_with(folded)) found = &option;  // no two begin alike: a test
+    if (folded.size() > 2 && candidate.starts_with(folded))
+      found = &option;  // a test makes sure that no two options share a prefix
   }
   if (found == nullptr) refuse_option(verb, name);
   return *found;
@@ -169,16 +168,16 @@ class VerbReader {
   }
 
   void read_run(const std::string& word) {
-    if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes is an empty word");
+    if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes gives an empty word");
     if (!verb_.takes_run) {
       const std::string verb(verb_.name);
       throw UserError("'lrun " + verb + "' takes no argument, got '" + word + "'",
-                      "a program of that name is run with 'lrun -- " + verb + "'");
+                      "to run a program of that name, write 'lrun -- " + verb + "'");
     }
     if (!request_.run.empty()) {
       const std::string verb(verb_.name);
       throw UserError("'lrun " + verb + "' takes one RUN, got '" + request_.run + "' and '" + word + "'",
-                      "a program of that name is run with 'lrun -- " + verb + "'");
+                      "to run a program of that name, write 'lrun -- " + verb + "'");
     }
     request_.run = word;
   }

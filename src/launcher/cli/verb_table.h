@@ -9,19 +9,19 @@
 
 namespace lrun::launcher {
 
-/// What a line that begins with a verb asks for: `lrun status [RUN]`.
+/// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
   enum class Kind { kStatus, kReport, kStack, kDoctor };
 
   Kind kind = Kind::kStatus;
-  bool help = false;                   ///< only say what the verb does
-  std::string run;                     ///< as typed; empty: none was named
-  bool json = false;                   ///< for programs
-  std::string html_file;               ///< where the page goes; empty: none
-  std::vector<RankProcess> processes;  ///< instead of those of a run
-  std::vector<std::string> hosts;      ///< to be reached from here
-  bool verbose = false;                ///< also what is in order
-  bool brief = false;                  ///< only what a sentence needs
+  bool help = false;                   ///< only print the help of the verb
+  std::string run;                     ///< as typed; empty: not given
+  bool json = false;                   ///< print JSON
+  std::string html_file;               ///< the file for the page; empty: no page
+  std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
+  std::vector<std::string> hosts;      ///< to be reached from this host
+  bool verbose = false;                ///< also print passed checks
+  bool brief = false;                  ///< only print one sentence
 
   bool operator==(const VerbRequest&) const = default;
 };
@@ -29,13 +29,13 @@ struct VerbRequest {
 /// One option of a verb.
 struct VerbOption {
   std::string_view name;         ///< without dashes
-  std::string_view placeholder;  ///< how help writes its value; empty: a switch
+  std::string_view placeholder;  ///< the value as help prints it; empty: a switch
   std::string_view details;      ///< a sentence of --help
-  /// \throws UserError  a value that is not allowed.
+  /// \throws UserError  the value is not allowed.
   void (*apply)(const std::string& value, VerbRequest& request);
 };
 
-/// One verb: all that parser, help, man page check and completions know about it. Its one argument, if any, is RUN.
+/// One verb: all that parser, help, the check of the man page, and completions know about it. RUN is its only argument.
 struct Verb {
   std::string_view name;
   VerbRequest::Kind kind;
@@ -45,14 +45,14 @@ struct Verb {
   bool takes_run = true;
 };
 
-/// The table, in the order in which help and man page show it.
+/// The table, in the order of help and man page.
 std::span<const Verb> verb_table();
 
-/// The verb of that name, or nullptr.
+/// The verb with this name, or nullptr.
 const Verb* find_verb(std::string_view name);
 
-/// Reads what follows the verb: options and at most one RUN, in any order; '-h' and '--help' everywhere.
-/// \throws UserError  with what is wrong and what to type instead.
+/// Reads the words after the verb: options and at most one RUN, in any order, and '-h' or '--help' anywhere.
+/// \throws UserError  with the mistake and what to type instead.
 VerbRequest parse_verb(const Verb& verb, const std::vector<std::string>& words);
 
 }  // namespace lrun::launcher

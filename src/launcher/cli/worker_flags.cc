@@ -8,7 +8,7 @@ namespace {
 
 using enum ValueKind;
 
-// Beyond any machine, and small enough that devices x nodes is an int.
+// More than any machine has, and few enough that devices times nodes fits an int.
 constexpr int kMostWorkersPerNode = 16'384;
 constexpr int kMostNodes = 65'536;
 
@@ -37,8 +37,7 @@ void set_workers(const GivenValue& given, LaunchRequest& request) {
   }
   const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu, xpu";
   if (!number) refuse_choice(given, "not a number of workers" + allowed, {"auto", "cpu", "gpu", "xpu"}, "2");
-  refuse(given, "no such number of workers" + allowed,
-         example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
+  refuse(given, "out of range" + allowed, example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
 }
 
 /// 'N' or 'MIN:MAX'.
@@ -49,7 +48,7 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   if (!least || !most || *least < 1 || *most < 1 || *most > kMostNodes) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }
-  if (*least > *most) refuse(given, "min_nodes is more than max_nodes", example(given, std::to_string(*most)));
+  if (*least > *most) refuse(given, "the minimum is greater than the maximum", example(given, std::to_string(*most)));
   request.num_nodes = setting(given, *most);
   request.min_nodes = *least == *most ? 0 : *least;
 }
@@ -60,7 +59,7 @@ constexpr NamedValue<std::optional<DeviceKind>> kAccelerators[] = {{"auto", std:
                                                                    {"cuda", DeviceKind::kGpu},
                                                                    {"tpu", DeviceKind::kTpu}};
 
-/// torchrun's words for --bind. Both options may be given where they agree.
+/// Reads torchrun's words for --bind. Both options may be given if they mean the same.
 void set_numa_binding(const GivenValue& given, LaunchRequest& request) {
   constexpr NamedValue<Binding> kTorchrunsBindings[] = {{"node", Binding::kNuma},
                                                         {"socket", Binding::kSocket},
@@ -68,7 +67,7 @@ void set_numa_binding(const GivenValue& given, LaunchRequest& request) {
                                                         {"core-complex", Binding::kCache}};
   const Binding binding = choice_in(kTorchrunsBindings, given);
   if (request.bind.given() && request.bind.value != binding) {
-    refuse(given, "'" + request.bind.origin + "' says otherwise", "give one of them");
+    refuse(given, "contradicts '" + request.bind.origin + "'", "give only one of them");
   }
   request.bind = setting(given, binding);
 }
@@ -79,12 +78,11 @@ constexpr Flag kWorkerFlags[] = {
      .value = kRequired,
      .placeholder = "N|LIST|auto|-1",
      .brief = "devices of each node: how many, or which",
-     .details = "The devices to use on each node: how many, or which. '8' is the first eight, '2,3' the devices 2 and "
-                "3, '2,' only device 2, '-1' all GPUs, and 'auto' all GPUs or, without any, one CPU worker. A GPU may "
-                "also be named by its UUID or the beginning of one ('GPU-8f3a'), and so may an instance of a GPU in "
-                "MIG mode ('MIG-41c9'). Instances count as devices. On a machine without GPUs a plain count is that "
-                "many CPU workers; '-1' and lists are an error there. --num_gpus and --num_accelerators are aliases "
-                "for DeepSpeed.",
+     .details = "The devices to use on each node: how many, or which. '8' means the first eight, '2,3' the devices 2 "
+                "and 3, '2,' only device 2, '-1' all GPUs, and 'auto' all GPUs or, if there are none, one CPU worker. "
+                "A GPU or a MIG instance may also be given by its UUID or a prefix of it ('GPU-8f3a', 'MIG-41c9'). "
+                "Instances count as devices. On a machine without GPUs a plain count gives that many CPU workers; "
+                "'-1' and lists are errors there. --num_gpus and --num_accelerators are aliases for DeepSpeed.",
      .choices = "auto -1",
      .default_value = "one device",
      .apply = set_devices},
@@ -93,10 +91,10 @@ constexpr Flag kWorkerFlags[] = {
      .value = kRequired,
      .placeholder = "N",
      .brief = "workers on each node; or auto, cpu, gpu",
-     .details = "The workers on each node, counted as torchrun does: a number, 'gpu' (one per GPU), 'xpu' (one per GPU "
-                "of Intel), 'cpu' (one per processor) or 'auto' (GPUs, else processors). A number means the same as "
-                "--devices with a plain count; lrun refuses the two when they differ. With -H or --hostfile, -n and "
-                "-np are totals over all hosts, as with mpirun.",
+     .details = "The workers on each node, as in torchrun: a number, 'gpu' (one per GPU), 'xpu' (one per Intel GPU), "
+                "'cpu' (one per CPU) or 'auto' (one per GPU, else per CPU). A number means the same as --devices with "
+                "a plain count; giving both with different values is an error. With -H or --hostfile, -n and -np are "
+                "totals over all hosts, as with mpirun.",
      .choices = "auto cpu gpu xpu",
      .torchrun_variable = true,
      .apply = set_workers,
@@ -106,9 +104,9 @@ constexpr Flag kWorkerFlags[] = {
      .value = kRequired,
      .placeholder = "N|MIN:MAX",
      .brief = "number of nodes",
-     .details = "The number of nodes (machines). lrun is started on each with the same options, and --rdzv-endpoint "
-                "says where they meet. With a range, MIN:MAX, the job begins as soon as MAX nodes are there, or when "
-                "MIN are there and no other has joined for a second.",
+     .details = "The number of nodes (machines). Start lrun on each of them with the same options; --rdzv-endpoint is "
+                "where they find each other. With a range, MIN:MAX, the job begins when MAX nodes have joined, or "
+                "when MIN have joined and no other has for a second.",
      .default_value = "1",
      .torchrun_variable = true,
      .apply = set_nodes},
@@ -116,8 +114,8 @@ constexpr Flag kWorkerFlags[] = {
      .value = kRequired,
      .placeholder = "KIND",
      .brief = "auto, cpu, gpu or tpu",
-     .details = "The kind of device: 'gpu' (also spelled 'cuda'), 'cpu' or 'tpu'. 'auto' takes GPUs where the node has "
-                "any. 'tpu' implies --strategy tpu.",
+     .details = "The kind of device: 'gpu' (or 'cuda'), 'cpu' or 'tpu'. 'auto' uses GPUs if the node has any. 'tpu' "
+                "implies --strategy tpu.",
      .choices = "auto cpu gpu tpu",
      .noun = "accelerator",
      .default_value = "auto",
@@ -125,19 +123,19 @@ constexpr Flag kWorkerFlags[] = {
     {.name = "isolate-gpus",
      .aliases = "virtual-local-rank",
      .brief = "each worker sees only its own GPU",
-     .details = "Each worker finds only its own GPU in CUDA_VISIBLE_DEVICES (HIP_VISIBLE_DEVICES for GPUs of AMD, "
-                "ZE_AFFINITY_MASK for those of Intel), and LOCAL_RANK is 0 in all of them, as with torchrun's "
-                "--virtual-local-rank. Without it all workers of a node see all of the node's chosen GPUs. Workers on "
-                "MIG instances are always isolated: a process can use only one.",
+     .details = "Set CUDA_VISIBLE_DEVICES of each worker to its own GPU (HIP_VISIBLE_DEVICES for AMD, ZE_AFFINITY_MASK "
+                "for Intel) and LOCAL_RANK to 0, as torchrun's --virtual-local-rank does. Without it all workers of a "
+                "node see all chosen GPUs. Workers on MIG instances are always isolated, because a process can use "
+                "only one instance.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::isolate_gpus>},
     {.name = "bind",
      .value = kRequired,
      .placeholder = "none|core|numa",
-     .details = "The CPUs that each worker may run on, chosen to be close to its GPU. CPU workers are spread evenly. "
-                "'numa': all cores of the NUMA node. 'core': cores of its own, an equal part of the NUMA node's. "
-                "'cache': the cores that share one cache. 'socket': all cores of the socket. The limits of lrun itself "
-                "(affinity, cgroup) are respected. OMP_NUM_THREADS becomes one per core of the worker's share.",
+     .details = "Bind each worker to CPUs close to its GPU; CPU workers are spread evenly. 'numa': all cores of the "
+                "NUMA node. 'core': cores of its own, an equal share of the NUMA node's. 'cache': the cores that "
+                "share one cache. 'socket': all cores of the socket. lrun's own limits (affinity, cgroup) are "
+                "respected. OMP_NUM_THREADS becomes the number of the worker's cores.",
      .choices = "none core cache numa socket",
      .noun = "binding",
      .default_value = "none",
@@ -145,16 +143,17 @@ constexpr Flag kWorkerFlags[] = {
     {.name = "numa-binding",
      .value = kRequired,
      .placeholder = "KIND",
-     .details = "The same as --bind in torchrun's words: 'node' is numa, 'socket' is socket, 'exclusive' is core and "
-                "'core-complex' is cache. numactl is not needed.",
+     .details =
+         "torchrun's spelling of --bind: 'node' is numa, 'socket' is socket, 'exclusive' is core, 'core-complex' "
+         "is cache. numactl is not needed.",
      .choices = "node socket exclusive core-complex",
      .noun = "binding",
      .apply = set_numa_binding,
      .same_as = "bind"},
     {.name = "share-gpus",
-     .details = "Use GPUs even if other processes compute on them. Without this option lrun refuses to start on a busy "
-                "GPU when GPUs were asked for (with --devices, '--nproc-per-node gpu' or '--accelerator gpu'), and "
-                "warns when they were not. A GPU in exclusive mode that is taken cannot be shared.",
+     .details = "Use GPUs even if other processes compute on them. By default a busy GPU is an error when GPUs were "
+                "requested (with --devices, '--nproc-per-node gpu' or '--accelerator gpu'), and a warning otherwise. "
+                "A busy GPU in exclusive mode cannot be shared.",
      .apply = set_switch<&LaunchRequest::share_gpus>},
 };
 

@@ -9,145 +9,151 @@
 
 namespace lrun::launcher {
 
-/// Who made a node's GPUs: decides in which variable programs look for the GPUs they may use.
+/// The maker of a node's GPUs. It decides which variable tells programs the GPUs that they may use.
 enum class GpuVendor { kNvidia, kAmd, kIntel };
 
 /// A process that computes on a GPU.
 struct GpuProcess {
-  int pid = 0;          ///< as the driver knows it: in a container it may be another's
-  int memory_mib = -1;  ///< of the GPU; -1: the driver does not say
-  std::string name;     ///< empty when it cannot be seen from here
+  int pid = 0;          ///< as the driver knows it; inside a container the number may mean another process
+  int memory_mib = -1;  ///< memory of the GPU that it uses; -1: unknown
+  std::string name;     ///< empty when this process cannot read it
 
   bool operator==(const GpuProcess&) const = default;
 };
 
-/// Who may use a GPU, as its administrator set it.
+/// How many processes may use a GPU, as the administrator set it.
 enum class ComputeMode {
   kShared,      ///< any number of processes
   kExclusive,   ///< one process at a time
   kProhibited,  ///< none
 };
 
-/// A device that programs started here would see: a GPU, or an instance that a GPU in MIG mode was divided into.
+/// A device that programs started here would see: a GPU, or one MIG instance of a GPU.
 struct Gpu {
-  int index = 0;     ///< the driver's (PCI bus order); an instance has its GPU's; -1: unknown
-  std::string uuid;  ///< 'GPU-…', of an instance 'MIG-…'; empty when the GPU is lost or has none
-  std::string
-      visible_as;     ///< how a worker's visibility variable has to name it: as the user's own does, else the index
-  bool lost = false;  ///< fell off the bus: the driver still counts it, nothing can use it
+  int index = 0;           ///< the driver's, in PCI bus order; an instance has the index of its GPU; -1: unknown
+  std::string uuid;        ///< 'GPU-…', or 'MIG-…' of an instance; empty when the GPU is lost or has no UUID
+  std::string visible_as;  ///< its name in a worker's visibility variable: the one that the user's own variable has,
+                           ///< else the index
+  bool lost = false;       ///< it fell off the bus: the driver still counts it, but no program can use it
 
-  std::string gpu_uuid = {};     ///< of an instance: the GPU it is a part of
+  std::string gpu_uuid = {};     ///< of an instance: the UUID of the GPU that it is a part of
   std::string name = {};         ///< the model; empty when unknown
   std::string pci_address = {};  ///< '0000:10:00.0', as sysfs writes it; empty when unknown
-  int numa_node = -1;            ///< the closest one; -1: unknown, or not asked
+  int numa_node = -1;            ///< the closest NUMA node; -1: unknown, or not looked up
   ComputeMode mode = ComputeMode::kShared;
-  std::vector<GpuProcess> processes = {};  ///< that compute on it now; servers that share it out are left out
+  std::vector<GpuProcess> processes =
+      {};  ///< that compute on it now, without the servers that share it between programs
 
   [[nodiscard]] bool is_instance() const { return uuid.starts_with("MIG-"); }
   bool operator==(const Gpu&) const = default;
 };
 
-/// What came of the search for GPUs.
+/// The result of the search for GPUs.
 enum class GpuAnswer {
-  kNotAsked,         ///< nothing in the request depends on it
-  kNoLibrary,        ///< there is no libnvidia-ml.so.1, and no GPU of another vendor: a machine without GPUs
-  kDriverNotLoaded,  ///< NVIDIA's library is there, the kernel driver is not
-  kFailed,           ///< it crashed, hung or refused; GpuInventory::detail says how
-  kCounted,          ///< `gpus` is the truth, also when it is empty
+  kNotAsked,         ///< the request does not depend on GPUs
+  kNoLibrary,        ///< no libnvidia-ml.so.1 and no GPU of another vendor: a machine without GPUs
+  kDriverNotLoaded,  ///< NVIDIA's library is installed, but the kernel driver is not loaded
+  kFailed,           ///< the driver crashed, hung or refused; GpuInventory::detail has the reason
+  kCounted,          ///< `gpus` is complete, also when it is empty
 };
 
 struct GpuInventory {
   GpuAnswer answer = GpuAnswer::kNotAsked;
   std::vector<Gpu> gpus;
-  std::string detail;  ///< for people: why there are none, or fewer than the machine has
+  std::string detail;  ///< for people: why there are no GPUs, or fewer than the machine has
   GpuVendor vendor = GpuVendor::kNvidia;
 
   bool operator==(const GpuInventory&) const = default;
 };
 
-/// TPUs that programs started here could use.
+/// The TPUs that programs started here could use.
 struct TpuInventory {
-  bool asked = false;  ///< else nothing in the request depends on it
+  bool asked = false;  ///< false: the request does not depend on TPUs
   int chips = 0;
   int cores_per_chip = 1;  ///< 2 of TPU v2 and v3
 
   bool operator==(const TpuInventory&) const = default;
 };
 
-/// What a plan depends on: looking at the rest would cost every start.
+/// The facts that a plan depends on. Looking up the others would slow down every start.
 struct Questions {
-  bool gpus = false;      ///< open the driver
-  bool cpus = false;      ///< read the cgroups' CPU quotas; without, `cpus` of a node is by affinity alone
-  bool topology = false;  ///< read cores and NUMA nodes, and the GPUs' places
-  std::vector<std::string> names = {};  ///< which of these hosts is this one
-  bool manager = false;                 ///< whether Slurm started this launcher as one of several
-  bool other_managers = false;          ///< whether any other manager did
+  bool gpus = false;  ///< ask the GPU driver
+  bool cpus = false;  ///< read the CPU quotas of cgroups; without, `cpus` of a node comes from the affinity mask only
+  bool topology = false;                ///< read cores, NUMA nodes, and the NUMA node of each GPU
+  std::vector<std::string> names = {};  ///< find which of these names mean this host
+  bool manager = false;                 ///< find out whether Slurm started this launcher as one of several
+  bool other_managers = false;          ///< the same for all other managers
   bool tpus = false;                    ///< count the chips of TPUs
 };
 
 /// One machine of an allocation.
 struct AllocatedNode {
   std::string name;
-  int cpus = 1;  ///< usable ones: affinity and cgroup quota are taken off
+  int cpus = 1;  ///< usable ones, by affinity mask and cgroup quota
   GpuInventory gpus;
-  CpuTopology topology = {};                 ///< of the CPUs that may be used; empty when it was not asked
-  DeviceRequest devices = {};                ///< what a list of hosts or --include says of this node; kNone: nothing
-  std::string devices_origin = {};           ///< where it says so: 'hosts.txt'
-  std::vector<std::string> also_named = {};  ///< of the names that were asked about, those that mean this node
+  CpuTopology topology = {};  ///< of the usable CPUs; empty when it was not looked up
+  DeviceRequest devices =
+      {};  ///< the devices that a list of hosts or --include names for this node; kNone: it names none
+  std::string devices_origin = {};           ///< the place that names them: 'hosts.txt'
+  std::vector<std::string> also_named = {};  ///< those of Questions::names that mean this node
   TpuInventory tpus = {};
 
   bool operator==(const AllocatedNode&) const = default;
 };
 
-/// What a manager that starts a launcher for every rank, several on a node, tells one of them.
+/// The place of one launcher where a manager starts one launcher per rank, several on a node.
 struct TaskPlace {
-  int rank = 0;        ///< of the one worker that this launcher is to start
-  int ranks = 1;       ///< of the job: launchers
+  int rank = 0;        ///< of the one worker that this launcher starts
+  int ranks = 1;       ///< launchers of the job
   int local_rank = 0;  ///< on this node
   int ranks_here = 1;  ///< on this node
   int node_rank = 0;
   int nodes = 1;
-  std::vector<int> ranks_by_node = {};  ///< how many each of the nodes has
-  std::string tasks_a_node = {};        ///< how N launchers a node are asked for, before N: 'srun --ntasks-per-node='
+  std::vector<int> ranks_by_node = {};  ///< the number of ranks on each node
+  std::string tasks_a_node =
+      {};  ///< the option that asks for N launchers per node, without the N: 'srun --ntasks-per-node='
 
   bool operator==(const TaskPlace&) const = default;
 };
 
-/// What a cluster's manager tells each of the launchers that it started, one a node or one a rank: all find the same
-/// but for the rank.
+/// The job as a cluster's manager describes it to each launcher that it started, one per node or one per rank. The
+/// launchers of a job get equal values except for the rank.
 struct JobPlace {
-  std::string run_name;  ///< no other run has it; empty: the manager gives none
-  std::string host;      ///< that launchers meet on: the one of node rank 0; empty: the manager does not say it
-  int port = 0;          ///< 0: the usual one
+  std::string run_name;  ///< unique to the run; empty: the manager gives no name
+  std::string host;      ///< the host of node rank 0, where the rendezvous is; empty: unknown
+  int port = 0;          ///< 0: the default port
   int node_rank = 0;     ///< of this host
 
-  std::string nodes_by = {};      ///< which variable tells the number of nodes; empty: the manager as a whole
-  std::string node_rank_by = {};  ///< the same of the rank
-  std::string host_by = {};       ///< and of the host
-  std::string port_by = {};       ///< and of the port
-  bool knows_nodes = true;        ///< the allocation's nodes are all of the job; else only the user knows how many
-  bool replaces_nodes = false;    ///< the manager starts a node again that ended
-  int tasks = 1;                  ///< launchers of the job, where it counts these and not nodes
-  int tasks_here = 1;             ///< those of them on this host; several would each start all of its workers
-  std::string one_a_node = {};    ///< how one task a node is asked for: 'mpirun --map-by ppr:1:node'
-  int listener = -1;  ///< a socket that listens there already, for node rank 0; -1: none. Belongs to the process.
-  std::optional<TaskPlace> task = {};  ///< of a launcher that starts one rank; empty: one that starts all of its node
+  std::string nodes_by = {};      ///< the variable that gave the number of nodes; empty: the manager as a whole
+  std::string node_rank_by = {};  ///< the variable that gave the rank
+  std::string host_by = {};       ///< the variable that gave the host
+  std::string port_by = {};       ///< the variable that gave the port
+  bool knows_nodes = true;  ///< the allocation has all nodes of the job; false: only the user knows how many there are
+  bool replaces_nodes = false;  ///< the manager restarts a node that ended
+  int tasks = 1;                ///< launchers of the job, where the manager counts launchers and not nodes
+  int tasks_here = 1;           ///< launchers on this host; each of several would start all workers of the host
+  std::string one_a_node = {};  ///< how to ask for one task per node: 'mpirun --map-by ppr:1:node'
+  int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
+                      ///< the process.
+  std::optional<TaskPlace> task =
+      {};  ///< set for a launcher that starts one rank; empty: it starts all ranks of its node
 
   bool operator==(const JobPlace&) const = default;
 };
 
-/// Where a run may be placed, and who says so.
+/// The nodes that a run may use, and the source that named them.
 struct Allocation {
-  std::vector<AllocatedNode> nodes;  ///< never empty; the first is this host, the others are in rank order
+  std::vector<AllocatedNode> nodes;  ///< never empty; this host first, then the others in rank order
   std::string source;                ///< 'this host', 'Slurm step 12.0'
-  std::string reason;                ///< why that source was chosen, from which variables
-  std::optional<JobPlace> job = {};  ///< empty: the user says how nodes meet
-  int nodes_to_start = 0;            ///< of the manager's job: nothing runs there before its starter does it; 0: none
-  int tasks_of_step = 0;             ///< of Slurm, each of which is a launcher like this one; 0: not in a step
-  int gpus_given = 0;                ///< by the manager to its job on this node; 0: it does not say
-  int cpus_given = 0;                ///< the same of CPUs
-  std::vector<std::string> names_of_host = {};  ///< of the nodes that are this host, where it is several of them
-  std::vector<std::string> listed_hosts = {};   ///< of a job whose manager starts nothing on them; empty: no such job
+  std::string reason;                ///< the variables that made lrun choose this source
+  std::optional<JobPlace> job = {};  ///< empty: the user names the rendezvous
+  int nodes_to_start = 0;            ///< nodes of a batch job where srun has to start the launchers; 0: no such job
+  int tasks_of_step = 0;             ///< tasks of the Slurm step, each a launcher like this one; 0: not in a step
+  int gpus_given = 0;                ///< GPUs that the manager gave to its job on this node; 0: unknown
+  int cpus_given = 0;                ///< CPUs that it gave; 0: unknown
+  std::vector<std::string> names_of_host = {};  ///< names of the nodes that are this host, where several are
+  std::vector<std::string> listed_hosts =
+      {};  ///< hosts of a job whose manager starts no program on them; empty: no such job
 
   bool operator==(const Allocation&) const = default;
 };

@@ -1,3 +1,5 @@
+// Reads the variables and files of SageMaker, Azure ML, Vertex AI and AWS Batch into a ManagedJob. find_managed_job()
+// calls one reader after the other.
 #include "cluster/cloud_job.h"
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kResourceFile = "/opt/ml/input/config/resourceconfig.json";
-constexpr const char* kByHand = "name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'";
+constexpr const char* kByHand = "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'";
 
 /// The member of an object, or null.
 const Json& member(const Json& object, const char* name) {
@@ -27,7 +29,7 @@ const Json& member(const Json& object, const char* name) {
   return found == object.end() ? kNone : *found;
 }
 
-/// \return empty: no list of names, or one that is empty.
+/// \return empty when `list` is not a list of names.
 std::vector<std::string> host_names_in(const Json& list) {
   std::vector<std::string> names;
   if (!list.is_array()) return names;
@@ -46,10 +48,10 @@ std::optional<HostPlace> place_among(std::vector<std::string> hosts, const std::
 }
 
 [[noreturn]] void refuse_unreadable(const std::string& what) {
-  throw UserError(fmt::format("{} does not say which of which hosts this is", what), kByHand);
+  throw UserError(fmt::format("{} does not tell which of the hosts this is", what), kByHand);
 }
 
-/// What SageMaker tells, in one of its ways.
+/// A host's place, and the variable or file that gave it.
 struct SageMakerPlace {
   HostPlace place;
   std::string by;
@@ -75,7 +77,8 @@ std::optional<SageMakerPlace> place_by_resources(const ManagerView& view) {
   return SageMakerPlace{std::move(*place), by};
 }
 
-/// The beginning of what Vertex AI writes, and no more: it would be taken for somebody else's variable.
+/// Whether the variable has only the beginning of what Vertex AI writes. Such a job must not run as one of a single
+/// host.
 bool is_cut_off(std::string_view spec) {
   constexpr std::string_view kBeginning = R"({"cluster")";
   return spec.starts_with(kBeginning) && !Json::accept(spec);
@@ -83,22 +86,23 @@ bool is_cut_off(std::string_view spec) {
 
 constexpr int kMostPools = 16;  // Vertex AI has four
 
-/// The job's run name without what AWS Batch appends for each node: 'c7b9…#1'.
+/// The run name: AWS Batch appends '#1' for node 1.
 std::string without_node(const std::string& id) { return id.substr(0, id.find('#')); }
 
-/// One launcher a node is what lrun needs; Azure's PyTorch distribution may start a process a rank.
-void check_one_a_node(const Environment& environment, const Told<int>& nodes) {
-  const Told<int> processes = told_count(environment, "WORLD_SIZE");
+/// lrun needs one launcher per node. The PyTorch distribution of Azure may start one process per rank.
+void check_one_a_node(const Environment& environment, const Reported<int>& nodes) {
+  const Reported<int> processes = reported_count(environment, "WORLD_SIZE");
   if (processes.known() && processes.value > nodes.value) {
     throw UserError(
-        fmt::format("this job of Azure ML starts {} processes on {} nodes, and each is an lrun that would start all "
-                    "workers of its node",
-                    processes.value, nodes.value),
+        fmt::format(
+            "this Azure ML job starts {} processes on {} nodes, and each of them is an lrun that would start all "
+            "workers of its node",
+            processes.value, nodes.value),
         "set 'process_count_per_instance: 1' in the job's distribution");
   }
   if (!processes.known()) return;
   require_agreement("number of nodes", processes, nodes);
-  require_agreement("node rank", told_index(environment, "RANK"), told_index(environment, "NODE_RANK"));
+  require_agreement("node rank", reported_index(environment, "RANK"), reported_index(environment, "NODE_RANK"));
 }
 
 }  // namespace
@@ -139,7 +143,8 @@ std::optional<ManagedJob> sagemaker_job(const ManagerView& view) {
   const auto again = place_by_resources(view);
   if (!told && !again) return std::nullopt;
   if (told && again && !(told->place == again->place)) {
-    throw UserError(told->by + " and " + again->by + " do not agree", std::string("unset one of them, or ") + kByHand);
+    throw UserError(told->by + " and " + again->by + " contradict each other",
+                    std::string("unset one of them, or ") + kByHand);
   }
   if (!told) told = again;
   ManagedJob job;
@@ -154,10 +159,10 @@ std::optional<ManagedJob> sagemaker_job(const ManagerView& view) {
 
 std::optional<ManagedJob> azure_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const Told<int> nodes = told_count(environment, "AZUREML_NODE_COUNT");
+  const Reported<int> nodes = reported_count(environment, "AZUREML_NODE_COUNT");
   if (!nodes.known()) return std::nullopt;
   std::optional<ManagedJob> job = mpi_job(view);
-  const Told<int> rank = told_index(environment, "NODE_RANK");
+  const Reported<int> rank = reported_index(environment, "NODE_RANK");
   if (job) {
     require_agreement("node rank", job->node_rank, rank);
     require_agreement("number of nodes", job->nodes, nodes);
@@ -170,15 +175,15 @@ std::optional<ManagedJob> azure_job(const ManagerView& view) {
     return std::nullopt;
   }
   job->manager = "Azure ML";
-  if (!environment.has("MASTER_ADDR")) job->host = told_text(environment, "AZ_BATCHAI_MPI_MASTER_NODE");
+  if (!environment.has("MASTER_ADDR")) job->host = reported_text(environment, "AZ_BATCHAI_MPI_MASTER_NODE");
   job->run_name = environment.get("AZUREML_RUN_ID").value_or(job->run_name);
   return job;
 }
 
 std::optional<ManagedJob> vertex_job(const ManagerView& view) {
-  const Told<std::string> spec = told_text(view.environment, "CLUSTER_SPEC");
+  const Reported<std::string> spec = reported_text(view.environment, "CLUSTER_SPEC");
   if (!spec.known()) return std::nullopt;
-  if (is_cut_off(spec.value)) refuse_unreadable("'CLUSTER_SPEC', which is cut off,");
+  if (is_cut_off(spec.value)) refuse_unreadable("'CLUSTER_SPEC' is cut off and");
   if (spec.value.find("workerpool") == std::string::npos) return std::nullopt;
   auto place = parse_cluster_spec(spec.value);
   if (!place) refuse_unreadable("'CLUSTER_SPEC'");
@@ -195,20 +200,20 @@ std::optional<ManagedJob> vertex_job(const ManagerView& view) {
 
 std::optional<ManagedJob> aws_batch_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const Told<int> index = told_index(environment, "AWS_BATCH_JOB_NODE_INDEX");
-  const Told<int> nodes = told_count(environment, "AWS_BATCH_JOB_NUM_NODES");
+  const Reported<int> index = reported_index(environment, "AWS_BATCH_JOB_NODE_INDEX");
+  const Reported<int> nodes = reported_count(environment, "AWS_BATCH_JOB_NUM_NODES");
   if (!index.known() || !nodes.known()) return std::nullopt;
-  const int main = told_index(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX").value;
+  const int main = reported_index(environment, "AWS_BATCH_JOB_MAIN_NODE_INDEX").value;
   if (index.value >= nodes.value || main >= nodes.value) {
     throw UserError(
-        fmt::format("this job of AWS Batch tells node {}, main node {}, of {} nodes", index.value, main, nodes.value),
+        fmt::format("this AWS Batch job reports node {} and main node {} of {} nodes", index.value, main, nodes.value),
         kByHand);
   }
   ManagedJob job;
   job.manager = "AWS Batch";
   job.nodes = nodes;
   job.node_rank = {(index.value - main + nodes.value) % nodes.value, index.by};
-  job.host = told_text(environment, "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS");
+  job.host = reported_text(environment, "AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS");
   if (job.node_rank.value == 0) job.host = {view.this_host, "this is the main node"};
   job.run_name = without_node(environment.get("AWS_BATCH_JOB_ID").value_or(""));
   return job;

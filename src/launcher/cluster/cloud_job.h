@@ -9,20 +9,20 @@
 
 namespace lrun::launcher {
 
-/// SageMaker's training job: SM_HOSTS and SM_CURRENT_HOST, else SM_RESOURCE_CONFIG, else the file that SageMaker itself
-/// writes. All list hosts in the order of their names as text.
-/// \throws UserError  as find_managed_job()
+/// A training job of SageMaker: from SM_HOSTS and SM_CURRENT_HOST, else SM_RESOURCE_CONFIG, else the file that
+/// SageMaker writes. Each of them lists the hosts in the order of their names as text. \throws UserError  as
+/// find_managed_job()
 std::optional<ManagedJob> sagemaker_job(const ManagerView& view);
 
-/// Azure ML: NODE_RANK of its PyTorch distribution, or the tasks of its MPI distribution.
-/// \throws UserError  as find_managed_job(); it starts several processes a node.
+/// A job of Azure ML: from NODE_RANK of its PyTorch distribution, or the tasks of its MPI distribution.
+/// \throws UserError  as find_managed_job(), or the job starts several processes per node.
 std::optional<ManagedJob> azure_job(const ManagerView& view);
 
-/// Vertex AI's custom job: CLUSTER_SPEC, worker pool after worker pool.
+/// A custom job of Vertex AI: from CLUSTER_SPEC, worker pool after worker pool.
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> vertex_job(const ManagerView& view);
 
-/// AWS Batch's multi-node job: ranks count from the main node.
+/// A multi-node job of AWS Batch. The main node is node rank 0.
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> aws_batch_job(const ManagerView& view);
 
@@ -30,16 +30,17 @@ std::optional<ManagedJob> aws_batch_job(const ManagerView& view);
 struct HostPlace {
   std::vector<std::string> hosts;  ///< in rank order
   int place = 0;
-  int port = 0;  ///< 0: not told
+  int port = 0;  ///< 0: unknown
 
   bool operator==(const HostPlace&) const = default;
 };
 
-/// SageMaker's '{"current_host": "algo-1", "hosts": ["algo-1", "algo-2"]}'. \return empty: it is nothing like that.
+/// SageMaker's '{"current_host": "algo-1", "hosts": ["algo-1", "algo-2"]}'. \return empty when `json` is not of this
+/// form.
 std::optional<HostPlace> parse_resource_config(std::string_view json);
 
 /// Vertex AI's '{"cluster": {"workerpool0": ["a:2222"], …}, "task": {"type": "workerpool0", "index": 0}}'.
-/// \return empty: it is nothing like that, or there is no such task.
+/// \return empty when `json` is not of this form, or lacks the task.
 std::optional<HostPlace> parse_cluster_spec(std::string_view json);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// Reads cores, caches and NUMA nodes of the CPUs that this process may use from /sys. local_host() calls it when
+// workers are to be bound to CPUs.
 #include "cluster/cpu_topology.h"
 
 #include <algorithm>
@@ -10,28 +12,29 @@
 namespace lrun::launcher {
 namespace {
 
-using Places = std::map<int, int>;  // CPU → what it belongs to
+using NodeOfCpu = std::map<int, int>;
 
-/// Which NUMA node each CPU is on.
-Places numa_nodes(const std::string& root) {
+/// The NUMA node of each CPU.
+NodeOfCpu numa_nodes(const std::string& root) {
   const std::string folder = root + "/sys/devices/system/node/";
-  Places places;
+  NodeOfCpu nodes;
   for (const std::string& name : list_names(folder)) {
     int node = 0;
     const auto [end, error] =
         std::from_chars(name.data() + std::min<std::size_t>(4, name.size()), name.data() + name.size(), node);
     if (!name.starts_with("node") || error != std::errc() || end != name.data() + name.size()) continue;
-    for (const int cpu : parse_cpu_list(read_line(folder + name + "/cpulist"))) places[cpu] = node;
+    for (const int cpu : parse_cpu_list(read_line(folder + name + "/cpulist"))) nodes[cpu] = node;
   }
-  return places;
+  return nodes;
 }
 
-/// The first CPU of those that share the largest cache with `cpu`; `cpu` itself when nothing is known.
+/// The first CPU of those that share the largest cache with `cpu`; `cpu` itself when /sys does not tell.
 int cache_of(const std::string& cpu_folder, int cpu) {
   long highest = 0;
   int first = cpu;
   for (const std::string& name : list_names(cpu_folder + "/cache")) {
     const std::string folder = cpu_folder + "/cache/" + name;
+    // The caches of a core are index0, index1 …; their order differs between processors, their level does not.
     const long level = name.starts_with("index") ? read_number(folder + "/level", 0) : 0;
     if (level <= highest || read_line(folder + "/type") == "Instruction") continue;
     const std::vector<int> sharing = parse_cpu_list(read_line(folder + "/shared_cpu_list"));
@@ -85,10 +88,11 @@ std::vector<int> parse_cpu_list(const std::string& text) {
 CpuTopology read_topology(const std::vector<int>& allowed, const std::string& root) {
   std::vector<int> sorted = allowed;
   std::sort(sorted.begin(), sorted.end());
-  const Places nodes = numa_nodes(root);
+  const NodeOfCpu nodes = numa_nodes(root);
   CpuTopology topology;
   std::vector<int> done;
   for (const int cpu : sorted) {
+    // A hardware thread that an earlier CPU's core has taken is no core of its own.
     if (std::find(done.begin(), done.end(), cpu) != done.end()) continue;
     Core core = read_core(root + "/sys/devices/system/cpu/cpu" + std::to_string(cpu), cpu, sorted);
     if (const auto node = nodes.find(cpu); node != nodes.end()) core.numa_node = node->second;

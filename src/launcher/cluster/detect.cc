@@ -1,3 +1,5 @@
+// Joins what Slurm, other managers and this machine report into one Allocation. main() calls it once between reading
+// the command line and planning.
 #include "cluster/detect.h"
 
 #include <fmt/format.h>
@@ -16,13 +18,13 @@
 namespace lrun::launcher {
 namespace {
 
-/// The nodes of a step: this host, then the others, which are taken to be like it until they say what they have.
+/// The nodes of a step: this host, then the others. The others count as equal to this one until their launchers report.
 Allocation of_step(const SlurmStep& step, AllocatedNode here) {
   Allocation allocation{{std::move(here)},
                         fmt::format("Slurm step {}.{}", step.job, step.step),
                         step.has_several_a_node() ? "SLURM_STEP_ID, SLURM_STEP_NODELIST, SLURM_PROCID, SLURM_LOCALID"
                                                   : "SLURM_STEP_ID, SLURM_STEP_NODELIST",
-                        meeting_of(step)};
+                        job_place_of(step)};
   for (int rank = 0; rank < static_cast<int>(step.hosts.size()); ++rank) {
     if (rank == step.node_rank) continue;
     AllocatedNode other = allocation.nodes.front();
@@ -41,7 +43,7 @@ std::string reason_of(const ManagedJob& job) {
   return reason.empty() ? fmt::format("{} tasks", job.tasks) : reason;
 }
 
-/// This host, then the others, under their names where the manager tells them.
+/// This host, then the others, by name where the manager gives names.
 std::vector<AllocatedNode> nodes_of(const ManagedJob& job, AllocatedNode here) {
   std::vector<AllocatedNode> nodes{std::move(here)};
   for (int rank = 0; rank < job.nodes.value; ++rank) {
@@ -69,16 +71,16 @@ Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   return {nodes_of(job, std::move(here)), job.manager, reason_of(job), std::move(place)};
 }
 
-/// A batch script, whose manager starts one program of a job of several nodes.
-void look_for_other_nodes(Allocation& allocation, const Environment& environment) {
+/// In a batch script of several nodes Slurm has started one program, on the first.
+void look_for_batch_nodes(Allocation& allocation, const Environment& environment) {
   allocation.nodes_to_start = nodes_of_batch_script(environment);
   if (allocation.nodes_to_start == 0) return;
   allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
-  const bool is_step = told_text(environment, "SLURM_STEP_ID").known();
+  const bool is_step = reported_text(environment, "SLURM_STEP_ID").known();
   allocation.reason = is_step ? "SLURM_JOB_ID, in the shell of salloc" : "SLURM_JOB_ID without SLURM_STEP_ID";
 }
 
-void look_at_list(Allocation& allocation, const ManagerView& view) {
+void look_for_listed_hosts(Allocation& allocation, const ManagerView& view) {
   std::optional<ListedHosts> list = find_listed_hosts(view);
   if (!list) return;
   allocation.source = std::move(list->manager);
@@ -86,22 +88,23 @@ void look_at_list(Allocation& allocation, const ManagerView& view) {
   allocation.listed_hosts = std::move(list->hosts);
 }
 
-/// What another manager tells of a step's launchers (variables that srun passed on may be of elsewhere) has to be the
-/// same; where it does not know their number, it tells only which of its own this is.
+/// Variables of another manager may have been passed on by srun from outside of the step, so they have to agree with
+/// the step. Without a number of nodes they number something else than nodes, and nothing can be compared.
 void check_agreement(const ManagedJob& job, const SlurmStep& step) {
   if (!job.nodes.known()) return;
   require_agreement("number of nodes", job.nodes, {static_cast<int>(step.hosts.size()), "SLURM_STEP_NODELIST"});
   require_agreement("node rank", job.node_rank, {step.node_rank, "SLURM_NODEID"});
 }
 
-/// Launchers meet on node rank 0. mpirun starts them on hosts, so that no service or forwarded port stands for one.
-void refuse_master_elsewhere(const ManagedJob& job, const Questions& questions) {
+/// The rendezvous is on node rank 0. mpirun starts launchers on hosts, so MASTER_ADDR cannot be a service or a
+/// forwarded port that stands for that host.
+void refuse_foreign_master(const ManagedJob& job, const Questions& questions) {
   const bool counts = job.numbers_tasks() && job.node_rank.known() && job.node_rank.value == 0;
-  const bool by_variable = job.host.by == "MASTER_ADDR" && questions.names.empty();  // else the user names the place
+  const bool by_variable = job.host.by == "MASTER_ADDR" && questions.names.empty();  // else the user names the host
   if (!counts || !by_variable || !is_of_another_host(job.host.value)) return;
   const std::string own = own_host_name();
   throw UserError(fmt::format("'MASTER_ADDR={}' is another host than '{}', where {} has started node rank 0 and the "
-                              "launchers have to meet",
+                              "rendezvous has to be",
                               job.host.value, own, job.manager),
                   fmt::format("set 'MASTER_ADDR={}', or name '{}' first in the list of hosts", own, job.host.value));
 }
@@ -110,20 +113,21 @@ Allocation find_allocation(const Questions& questions, const Environment& enviro
   const ManagerView view{environment, own_host_name(), read_text};
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
   const bool of_several = job && !job->is_of_one();
+  // A step of one lrun per node may run mpirun, whose own count of tasks is then the one that matters.
   const bool in_step = questions.manager && !(of_several && job->numbers_tasks());
   const std::optional<SlurmStep> step = in_step ? slurm_step(environment) : std::nullopt;
   if (step && of_several) check_agreement(*job, *step);
-  if (of_several) refuse_master_elsewhere(*job, questions);
+  if (of_several) refuse_foreign_master(*job, questions);
   AllocatedNode here = local_host(questions, environment);
   if (step) return of_step(*step, std::move(here));
   if (of_several) return of_managed_job(*job, std::move(here));
   Allocation allocation{{std::move(here)}, "this host", "no manager names other nodes"};
   if (job) {
-    allocation.reason = fmt::format("{} says that it is alone", job->nodes.by);
+    allocation.reason = fmt::format("{} names no other node", job->nodes.by);
     return allocation;
   }
-  if (questions.manager) look_for_other_nodes(allocation, environment);
-  if (questions.other_managers && allocation.nodes_to_start == 0) look_at_list(allocation, view);
+  if (questions.manager) look_for_batch_nodes(allocation, environment);
+  if (questions.other_managers && allocation.nodes_to_start == 0) look_for_listed_hosts(allocation, view);
   return allocation;
 }
 

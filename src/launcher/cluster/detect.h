@@ -5,10 +5,10 @@
 
 namespace lrun::launcher {
 
-/// Finds out where this run may be placed and says which source decided.
+/// Finds the nodes that this run may use, and the source that named them.
 ///
-/// `questions` come from questions_of() a request: driver and cgroups are looked at only when the plan depends on it.
-/// \throws UserError  what a cluster's manager says cannot be used.
+/// `questions` come from questions_of() a request: driver and cgroups are read only when the plan depends on them.
+/// \throws UserError  the variables of a cluster's manager contradict each other or cannot be read.
 /// \throws std::system_error  the host's name or CPUs cannot be read.
 Allocation detect_allocation(const Questions& questions, const Environment& environment);
 

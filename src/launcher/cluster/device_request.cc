@@ -1,3 +1,5 @@
+// Reads the value of --devices, of a list of hosts or of --include into a DeviceRequest and writes it again. The
+// readers of options call it; planning works with the value.
 #include "cluster/device_request.h"
 
 #include <algorithm>
@@ -33,11 +35,11 @@ Parsed parse_list(std::string_view list, int most) {
     }
     const std::string id = number ? std::to_string(*number) : field;  // '01' is device 1
     if (std::find(request.ids.begin(), request.ids.end(), id) != request.ids.end()) {
-      return DeviceProblem{"device " + id + " is named twice", {}, "name every device once"};
+      return DeviceProblem{"names device " + id + " twice", {}, "name every device once"};
     }
     request.ids.push_back(id);
   }
-  if (request.ids.empty()) return DeviceProblem{"no device is named", "8"};
+  if (request.ids.empty()) return DeviceProblem{"names no device", "8"};
   return request;
 }
 
@@ -90,16 +92,16 @@ Parsed parse_devices(std::string_view text, int most) {
   const std::string bare = without_blanks_and_quotes(text);
   if (bare == "auto") return DeviceRequest{Kind::kAuto};
   if (bare == "-1") return DeviceRequest{Kind::kAllGpus};
-  if (bare.empty()) return DeviceProblem{"no device is named", "8"};
+  if (bare.empty()) return DeviceProblem{"names no device", "8"};
   if (is_device_list(bare)) return parse_list(bare, most);
   const auto count = whole_number<int>(bare);
   if (!count) {
     const std::string hint = bare == "all" ? did_you_mean("-1") : nearest_hint(lower_case(bare), {"auto"});
     return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
   }
-  if (*count == 0) return DeviceProblem{"no device is asked for", {}, "'0,' is only device 0"};
-  if (*count < 0) return DeviceProblem{"no such number of devices", {}, "'-1' is all GPUs"};
-  if (*count > most) return DeviceProblem{"no such number of devices", std::to_string(most)};
+  if (*count == 0) return DeviceProblem{"asks for no device", {}, "'0,' is only device 0"};
+  if (*count < 0) return DeviceProblem{"out of range", {}, "'-1' is all GPUs"};
+  if (*count > most) return DeviceProblem{"out of range", std::to_string(most)};
   return DeviceRequest{Kind::kCount, *count};
 }
 

@@ -45,10 +45,10 @@ struct DeviceRequest {
 /// The request as its option takes it: '8', '2,3', '2,' (device 2 alone), 'auto', '-1', 'cpu'. Empty for kNone.
 std::string text_of(const DeviceRequest& request);
 
-/// Why a text is no value of --devices.
+/// The reason why a text is not a value of --devices.
 struct DeviceProblem {
   std::string what;
-  std::string example;  ///< a value that would be right; empty: `hint` says what to do
+  std::string example;  ///< a correct value; empty: `hint` has what to do
   std::string hint = {};
 };
 

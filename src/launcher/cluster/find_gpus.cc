@@ -54,14 +54,14 @@ GpuInventory ask_nvidia(Duration limit) {
       if (auto inventory = read_inventory(answer.text)) return *inventory;
       return failed("the NVIDIA driver's answer cannot be read");
     case ChildAnswer::End::kTimedOut:
-      return failed("the NVIDIA driver does not answer within " + format_duration(limit));
+      return failed("the NVIDIA driver did not answer within " + format_duration(limit));
     case ChildAnswer::End::kNotStarted:
-      return failed("no process to ask the NVIDIA driver in could be made");
+      return failed("could not start a process to query the NVIDIA driver");
     case ChildAnswer::End::kCrashed:
       break;
   }
-  const std::string how = answer.signal_number == 0 ? "" : " by " + signal_name(answer.signal_number);
-  return failed("the NVIDIA driver ended the process that asked it" + how);
+  const std::string how = answer.signal_number == 0 ? "exited" : "was killed by " + signal_name(answer.signal_number);
+  return failed("the process that queried the NVIDIA driver " + how);
 }
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace lrun::launcher {
 
 /// The machine's GPUs: NVIDIA's, else AMD's, else Intel's.
 ///
-/// NVIDIA's driver is asked in a process of its own, so that one that crashes or hangs is an answer (kFailed, after
-/// `limit` at the latest). On a machine where nothing hints at that driver no process is made.
+/// A child process asks NVIDIA's driver, so that a driver that crashes or hangs gives kFailed, after `limit` at the
+/// latest. No process is started on a machine without a trace of that driver.
 /// The caller must have one thread.
 GpuInventory find_gpus(Duration limit = Duration(20'000));
 
-/// An inventory on its way from that process: text without a NUL. Names that are not UTF-8 are repaired.
+/// The inventory as text without a NUL, to be sent by that process. Bytes that are not UTF-8 are replaced.
 std::string write_inventory(const GpuInventory& inventory);
-/// Empty when `text` is not what write_inventory() wrote.
+/// \return empty when `text` is not of write_inventory().
 std::optional<GpuInventory> read_inventory(std::string_view text);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// Applies --include and --exclude to a list of hosts. The planner calls it once the hosts are known; the result has the
+// hosts in their old order.
 #include "cluster/host_filter.h"
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// One host of a selection; no slots: all of it.
+/// One host of a selection. Without slots all its devices are meant.
 struct Selected {
   std::string name;
   std::vector<int> slots;
@@ -27,7 +29,7 @@ std::vector<int> slot_list_in(std::string_view text, const std::string& written)
     const std::string_view word = trimmed(cut(text, ','));
     const auto slot = whole_number<int>(word);
     if (!slot || *slot < 0 || *slot >= kMostSlots) {
-      throw UserError(fmt::format("'{}': '{}' is no number of a device", written, word), kGrammar);
+      throw UserError(fmt::format("'{}': '{}' is not the number of a device", written, word), kGrammar);
     }
     if (std::find(slots.begin(), slots.end(), *slot) != slots.end()) {
       throw UserError(fmt::format("'{}' names device {} twice", written, *slot), kGrammar);
@@ -61,7 +63,7 @@ void check_is_there(const std::vector<Host>& hosts, const Selected& selected, co
   const auto found = std::find(names.begin(), names.end(), selected.name);
   if (found == names.end()) {
     throw choice_error(fmt::format("'{}': '{}' is not one of the hosts", written, selected.name), selected.name, names,
-                       "name hosts as the list of hosts does");
+                       "use the names of the list of hosts");
   }
   const Host& host = hosts[static_cast<std::size_t>(found - names.begin())];
   for (const int slot : selected.slots) {
@@ -109,7 +111,7 @@ std::vector<Host> excluded(const std::vector<Host>& hosts, std::string_view sele
     if (selected == nullptr) left.push_back(host);
     if (selected == nullptr || selected->slots.empty()) continue;
     if (host.slots == 0) {
-      throw UserError(fmt::format("'{}': how many devices '{}' has is not said", written, host.name),
+      throw UserError(fmt::format("'{}': the number of devices of '{}' is unknown", written, host.name),
                       fmt::format("write '{}:8' where the hosts are listed", host.name));
     }
     std::vector<int> kept;
@@ -120,7 +122,7 @@ std::vector<Host> excluded(const std::vector<Host>& hosts, std::string_view sele
     }
     if (!kept.empty()) left.push_back(with_devices(host, kept));
   }
-  if (left.empty()) throw UserError(fmt::format("'{}' leaves no host", written), "leave out fewer");
+  if (left.empty()) throw UserError(fmt::format("'{}' leaves no host", written), "exclude fewer");
   return left;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBlanksAndEnds = " \t\r\n";
 
-/// The next word of `rest`, which loses it; empty at its end.
+/// Removes the next word from `rest` and returns it; empty at the end.
 std::string_view next_word(std::string_view& rest) {
   rest = trimmed(rest, kBlanksAndEnds);
   const auto end = rest.find_first_of(kBlanksAndEnds);
@@ -72,15 +72,15 @@ std::vector<std::string> hosts_in_pairs(std::string_view text) {
 std::optional<ListedHosts> find_listed_hosts(const ManagerView& view) {
   if (is_worker(view.environment)) return std::nullopt;
   ListedHosts list;
-  if (const Told<std::string> pairs = told_text(view.environment, "LSB_MCPU_HOSTS"); pairs.known()) {
+  if (const Reported<std::string> pairs = reported_text(view.environment, "LSB_MCPU_HOSTS"); pairs.known()) {
     list = {"LSF", pairs.by, hosts_in_pairs(pairs.value)};
   }
   for (const FileVariable& variable : kFileVariables) {
-    const Told<std::string> path = told_text(view.environment, variable.name);
+    const Reported<std::string> path = reported_text(view.environment, variable.name);
     if (!list.hosts.empty() || !path.known()) continue;
     list = {variable.manager, path.by, hosts_in_lines(view.read(path.value))};
   }
-  const bool has_launch_node = list.manager == "LSF" && told_text(view.environment, "CSM_ALLOCATION_ID").known();
+  const bool has_launch_node = list.manager == "LSF" && reported_text(view.environment, "CSM_ALLOCATION_ID").known();
   if (has_launch_node && list.hosts.size() > 1) list.hosts.erase(list.hosts.begin());
   return list.hosts.size() > 1 ? std::optional(std::move(list)) : std::nullopt;
 }

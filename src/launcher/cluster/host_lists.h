@@ -9,19 +9,18 @@
 
 namespace lrun::launcher {
 
-/// More hosts than this are a list that no cluster wrote.
+/// A longer list of hosts is not taken for one.
 inline constexpr std::size_t kMostListedHosts = 65'536;
 
-/// The first word of each line of a host file, each host once, in order; empty lines and what follows a '#' left out.
-/// So PBS (a line a process), LSF and Grid Engine ('h2 2 all.q@h2 UNDEFINED') write them. A list that is too long is
-/// none.
+/// The hosts of a file of PBS (one line per process), LSF or Grid Engine ('h2 2 all.q@h2 UNDEFINED'): the first word of
+/// each line, each host once, in order. '#' begins a comment. Empty when the list is too long.
 std::vector<std::string> hosts_in_lines(std::string_view text);
 
-/// The hosts in 'h1 4 h2 4', as LSF writes them, each once; empty: it is no such list.
+/// The hosts in 'h1 4 h2 4', as LSF writes them, each once. Empty when `text` is not such a list.
 std::vector<std::string> hosts_in_pairs(std::string_view text);
 
-/// The hosts of a job whose manager starts one program, on the first of them, and leaves it to that to use the others:
-/// PBS, LSF, Grid Engine. LSF's lists on a machine with CSM begin with the launch node, which is none of them.
+/// The hosts of a job of PBS, LSF or Grid Engine. These managers start one program, on the first host, and that program
+/// has to start others. With CSM, LSF's lists begin with the launch node, which is not part of the job.
 struct ListedHosts {
   std::string manager;
   std::string by;                  ///< 'PBS_NODEFILE'
@@ -30,7 +29,7 @@ struct ListedHosts {
   bool operator==(const ListedHosts&) const = default;
 };
 
-/// \return empty: no such job, one of a single host, or a worker of another launcher.
+/// \return empty when there is no such job, when it has a single host, and in a worker of another launcher.
 std::optional<ListedHosts> find_listed_hosts(const ManagerView& view);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// Reads the variables of Kubernetes operators (PyTorchJob, Volcano, TPU pods, indexed Jobs) into a ManagedJob.
+// find_managed_job() calls one reader after the other.
 #include "cluster/kubernetes_job.h"
 
 #include <fmt/format.h>
@@ -13,39 +15,39 @@
 namespace lrun::launcher {
 namespace {
 
-/// In a pod HOSTNAME is its name; a process of this machine may have been given another's.
+/// In a pod HOSTNAME is the pod's name, also where the container shares the network, and so the name, of its machine.
 std::string pod_name(const ManagerView& view) {
-  const Told<std::string> name = told_text(view.environment, "HOSTNAME");
+  const Reported<std::string> name = reported_text(view.environment, "HOSTNAME");
   return name.known() ? name.value : view.this_host;
 }
 
 bool has_torch_variables(const Environment& environment) {
   constexpr std::array kNames{"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK"};
-  const auto tells = [&environment](const char* name) { return told_text(environment, name).known(); };
+  const auto tells = [&environment](const char* name) { return reported_text(environment, name).known(); };
   return !tells("LOCAL_RANK") && std::all_of(kNames.begin(), kNames.end(), tells);
 }
 
-/// Of a variable that may also hold something else: a range of nodes, 'auto' for workers.
-Told<int> told_plain_count(const Environment& environment, const std::string& name) {
+/// The count in a variable that may also hold a range of nodes, or 'auto' for workers. Those are not reported.
+Reported<int> reported_plain_count(const Environment& environment, const std::string& name) {
   const auto number = whole_number<int>(environment.get(name).value_or(""));
-  return number && *number >= 1 ? told_count(environment, name) : Told<int>();
+  return number && *number >= 1 ? reported_count(environment, name) : Reported<int>();
 }
 
-/// Kubeflow counts in WORLD_SIZE the workers that PET_NNODES and PET_NPROC_PER_NODE make, or, of old and where the
-/// latter is no number, the nodes.
-void check_world_size(const Environment& environment, const Told<int>& nodes) {
-  const Told<int> workers = told_count(environment, "WORLD_SIZE");
-  const Told<int> of_node = told_plain_count(environment, "PET_NPROC_PER_NODE");
+/// WORLD_SIZE of Kubeflow is the number of workers, PET_NNODES times PET_NPROC_PER_NODE. In old versions, and where the
+/// latter is not a number, it is the number of nodes.
+void check_world_size(const Environment& environment, const Reported<int>& nodes) {
+  const Reported<int> workers = reported_count(environment, "WORLD_SIZE");
+  const Reported<int> of_node = reported_plain_count(environment, "PET_NPROC_PER_NODE");
   const bool agree =
       of_node.known() ? workers.value == std::int64_t{nodes.value} * of_node.value : workers.value % nodes.value == 0;
   if (agree || workers.value == nodes.value) return;
   const std::string per_node = of_node.known() ? fmt::format(" with 'PET_NPROC_PER_NODE={}'", of_node.value) : "";
   throw UserError(
       fmt::format("'WORLD_SIZE={}' and 'PET_NNODES={}'{} contradict each other", workers.value, nodes.value, per_node),
-      "unset the wrong one, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+      "unset the wrong one, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
-/// \param names  of hosts, with commas between them
+/// \param names  hosts, with commas between them
 void append_hosts(std::vector<std::string>& hosts, std::string_view names) {
   while (!names.empty()) {
     const std::string_view host = trimmed(cut(names, ','));
@@ -53,11 +55,11 @@ void append_hosts(std::vector<std::string>& hosts, std::string_view names) {
   }
 }
 
-/// 'job-worker-0.job' of 'job-worker-0'.
+/// True of 'job-worker-0.job' and 'job-worker-0'.
 bool is_name_of(std::string_view host, const std::string& pod) { return host == pod || host.starts_with(pod + "."); }
 
-/// This pod's place among `hosts`. \return unknown: it is none of them.
-Told<int> place_of(const std::string& pod, const std::vector<std::string>& hosts) {
+/// This pod's place among `hosts`. \return unknown when it is not among them.
+Reported<int> place_of(const std::string& pod, const std::vector<std::string>& hosts) {
   const auto found =
       std::find_if(hosts.begin(), hosts.end(), [&pod](const std::string& host) { return is_name_of(host, pod); });
   if (found == hosts.end()) return {};
@@ -68,14 +70,15 @@ Told<int> place_of(const std::string& pod, const std::vector<std::string>& hosts
 
 std::optional<ManagedJob> pytorch_job(const ManagerView& view) {
   const Environment& environment = view.environment;
-  const bool counts_ranks = told_text(environment, "PET_NNODES").known();
-  const bool in_pod = told_text(environment, "KUBERNETES_SERVICE_HOST").known() || counts_ranks;
+  const bool counts_ranks = reported_text(environment, "PET_NNODES").known();
+  const bool in_pod = reported_text(environment, "KUBERNETES_SERVICE_HOST").known() || counts_ranks;
   if (!in_pod || !has_torch_variables(environment)) return std::nullopt;
   ManagedJob job;
   job.manager = "PyTorchJob";
   job.replaces_nodes = true;
-  job.node_rank = told_index(environment, "RANK");
-  job.nodes = counts_ranks ? told_plain_count(environment, "PET_NNODES") : told_count(environment, "WORLD_SIZE");
+  job.node_rank = reported_index(environment, "RANK");
+  job.nodes =
+      counts_ranks ? reported_plain_count(environment, "PET_NNODES") : reported_count(environment, "WORLD_SIZE");
   if (counts_ranks && job.nodes.known()) check_world_size(environment, job.nodes);
   return job;
 }
@@ -88,10 +91,10 @@ std::optional<ManagedJob> volcano_job(const ManagerView& view) {
   job.replaces_nodes = true;
   append_hosts(job.hosts, environment.get("VC_MASTER_HOSTS").value_or(""));
   append_hosts(job.hosts, environment.get("VC_WORKER_HOSTS").value_or(""));
-  const Told<int> place = place_of(pod_name(view), job.hosts);
+  const Reported<int> place = place_of(pod_name(view), job.hosts);
   if (has_torch_variables(environment)) {
-    job.nodes = told_count(environment, "WORLD_SIZE");
-    job.node_rank = told_index(environment, "RANK");
+    job.nodes = reported_count(environment, "WORLD_SIZE");
+    job.node_rank = reported_index(environment, "RANK");
     require_agreement("node rank", job.node_rank, place);
     return job;
   }
@@ -103,8 +106,8 @@ std::optional<ManagedJob> volcano_job(const ManagerView& view) {
 }
 
 std::optional<ManagedJob> tpu_pod(const ManagerView& view) {
-  const Told<int> rank = told_index(view.environment, "TPU_WORKER_ID");
-  const Told<std::string> names = told_text(view.environment, "TPU_WORKER_HOSTNAMES");
+  const Reported<int> rank = reported_index(view.environment, "TPU_WORKER_ID");
+  const Reported<std::string> names = reported_text(view.environment, "TPU_WORKER_HOSTNAMES");
   if (!rank.known() || !names.known()) return std::nullopt;
   ManagedJob job;
   job.manager = "TPU pod";
@@ -118,7 +121,7 @@ std::optional<ManagedJob> tpu_pod(const ManagerView& view) {
 }
 
 std::optional<ManagedJob> indexed_job(const ManagerView& view) {
-  const Told<int> index = told_index(view.environment, "JOB_COMPLETION_INDEX");
+  const Reported<int> index = reported_index(view.environment, "JOB_COMPLETION_INDEX");
   if (!index.known()) return std::nullopt;
   ManagedJob job;
   job.manager = "Kubernetes indexed Job";

@@ -17,7 +17,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// Without '::1' where nothing can listen on it.
+/// Without '::1' where the machine cannot listen on it.
 std::vector<std::string> names_that_reach_us(const std::vector<std::string>& names) {
   std::vector<std::string> own = own_names(names);
   const auto is_ipv6 = [](const std::string& name) { return loopback_address_of(name) == "::1"; };

@@ -4,9 +4,9 @@
 
 namespace lrun::launcher {
 
-/// The same for all that ask on this machine, under whatever name they have reached it, until it boots; another in a
-/// container, or a virtual machine, that has processes of its own, and for the copy of a machine that has another
-/// name. Empty where the kernel does not say which boot this is.
+/// Text that is equal for all callers on this machine until it boots, under whatever name they reached it. It differs
+/// in a container or virtual machine with own processes, and on a copy of the machine under another name. Empty where
+/// the kernel has no boot id.
 std::string machine_identity();
 
 }  // namespace lrun::launcher

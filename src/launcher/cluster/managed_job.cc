@@ -1,3 +1,5 @@
+// Asks the reader of each manager in turn whether its job is the one that this launcher belongs to, and fills in the
+// host of node rank 0. detect_allocation() calls it.
 #include "cluster/managed_job.h"
 
 #include <fmt/format.h>
@@ -16,25 +18,25 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr int kMostNodes = 65'536;  // what names more is no job's, and would be as many descriptions of nodes
-constexpr const char* kAlone = "unset it, or give '--standalone' to an lrun that is to stay alone";
+constexpr int kMostNodes = 65'536;  // a larger number is a mistake, and would allocate as many nodes
+constexpr const char* kAlone = "unset it, or give '--standalone' to an lrun that should run by itself";
 
-/// MASTER_ADDR that names another of the job's hosts than the first.
-void refuse_other_master(const ManagedJob& job, const Told<std::string>& master) {
+/// MASTER_ADDR may name a service, but not another host of the job than the first.
+void refuse_other_master(const ManagedJob& job, const Reported<std::string>& master) {
   const auto named = std::find(job.hosts.begin(), job.hosts.end(), master.value);
   if (named == job.hosts.end() || named == job.hosts.begin()) return;
-  throw UserError(fmt::format("'MASTER_ADDR={}', and {} says that node rank 0 is on '{}'", master.value, job.host.by,
-                              job.host.value),
-                  "unset MASTER_ADDR, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+  throw UserError(fmt::format("'MASTER_ADDR={}' contradicts {}, by which node rank 0 is on '{}'", master.value,
+                              job.host.by, job.host.value),
+                  "unset MASTER_ADDR, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
 bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
 
-/// Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master': that is no port. Older operators tell the
-/// master itself that it is on localhost, where nobody else would reach it.
+/// Kubernetes sets MASTER_PORT=tcp://… for a Service with the name 'master', which is not a port. Older operators set
+/// MASTER_ADDR=localhost on the master itself, where other nodes could not reach it.
 void take_master(ManagedJob& job, const ManagerView& view) {
   const Environment& environment = view.environment;
-  Told<std::string> master = told_text(environment, "MASTER_ADDR");
+  Reported<std::string> master = reported_text(environment, "MASTER_ADDR");
   master.value = without_brackets(master.value);
   if (master.known() && job.host.known()) refuse_other_master(job, master);
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
@@ -45,7 +47,7 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   if (is_port && job.host.by == "MASTER_ADDR") job.port = {*port, "MASTER_PORT"};
 }
 
-/// mpirun on hosts that a cloud's manager lists: with one task on each there cannot be more of them.
+/// mpirun on the hosts of a cloud's job starts one task per host, so it cannot have more tasks than the job has hosts.
 void refuse_more_tasks_than_hosts(const ManagedJob& job, const ManagerView& view) {
   if (!job.numbers_tasks()) return;
   for (const auto reader : {sagemaker_job, vertex_job, aws_batch_job}) {
@@ -56,31 +58,31 @@ void refuse_more_tasks_than_hosts(const ManagedJob& job, const ManagerView& view
 
 }  // namespace
 
-Told<int> told_index(const Environment& environment, const std::string& name) {
-  const Told<std::string> text = told_text(environment, name);
+Reported<int> reported_index(const Environment& environment, const std::string& name) {
+  const Reported<std::string> text = reported_text(environment, name);
   if (!text.known()) return {};
   const std::optional<int> number = whole_number<int>(text.value);
   if (number && *number >= 0) return {*number, name};
-  throw UserError(fmt::format("'{}={}' is not a number from 0 on", name, text.value), kAlone);
+  throw UserError(fmt::format("'{}={}' is not a number, 0 or more", name, text.value), kAlone);
 }
 
-Told<int> told_count(const Environment& environment, const std::string& name) {
-  const Told<std::string> text = told_text(environment, name);
+Reported<int> reported_count(const Environment& environment, const std::string& name) {
+  const Reported<std::string> text = reported_text(environment, name);
   if (!text.known()) return {};
   const std::optional<int> number = whole_number<int>(text.value);
   if (number && *number >= 1 && *number <= kMostNodes) return {*number, name};
   throw UserError(fmt::format("'{}={}' is not a number from 1 to {}", name, text.value, kMostNodes), kAlone);
 }
 
-Told<std::string> told_text(const Environment& environment, const std::string& name) {
+Reported<std::string> reported_text(const Environment& environment, const std::string& name) {
   const std::string text = environment.get(name).value_or("");
-  return text.empty() ? Told<std::string>() : Told<std::string>{text, name};
+  return text.empty() ? Reported<std::string>() : Reported<std::string>{text, name};
 }
 
-void require_agreement(std::string_view what, const Told<int>& one, const Told<int>& other) {
+void require_agreement(std::string_view what, const Reported<int>& one, const Reported<int>& other) {
   if (!one.known() || !other.known() || one.value == other.value) return;
-  throw UserError(fmt::format("{} is {} by {}, and {} by {}", what, one.value, one.by, other.value, other.by),
-                  "unset the wrong one, or name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+  throw UserError(fmt::format("{} is {} by {}, but {} by {}", what, one.value, one.by, other.value, other.by),
+                  "unset the wrong one, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
 }
 
 int port_for(std::string_view name) {
@@ -95,15 +97,16 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
        {azure_job, mpi_job, sagemaker_job, vertex_job, aws_batch_job, volcano_job, pytorch_job, tpu_pod, indexed_job}) {
     std::optional<ManagedJob> job = reader(view);
     if (!job) continue;
+    // The order of readers matters: mpirun may run inside of a cloud's job, and Azure ML itself uses it.
     if (job->is_of_one()) return job;
     refuse_more_tasks_than_hosts(*job, view);
     take_master(*job, view);
     if (job->nodes.known()) {
-      const Told<int> last{job->nodes.value - 1, job->nodes.by};
+      const Reported<int> last{job->nodes.value - 1, job->nodes.by};
       if (job->node_rank.value > last.value) {
-        throw UserError(fmt::format("node rank is {} by {}, and {} says that there are {} nodes", job->node_rank.value,
-                                    job->node_rank.by, job->nodes.by, job->nodes.value),
-                        "name all with '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+        throw UserError(fmt::format("node rank is {} by {}, but there are {} nodes by {}", job->node_rank.value,
+                                    job->node_rank.by, job->nodes.value, job->nodes.by),
+                        "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
       }
     }
     return job;

@@ -10,68 +10,68 @@
 
 namespace lrun::launcher {
 
-/// A value, and the variable or file that tells it; without one nobody does.
+/// A value, and the variable or file that reported it. Unknown without such a source.
 template <class T>
-struct Told {
+struct Reported {
   T value{};
   std::string by;
 
   [[nodiscard]] bool known() const { return !by.empty(); }
-  bool operator==(const Told&) const = default;
+  bool operator==(const Reported&) const = default;
 };
 
-/// What a manager other than Slurm tells one of the launchers that it started.
+/// The job as a manager other than Slurm describes it to one of the launchers that it started.
 struct ManagedJob {
   std::string manager;   ///< 'Open MPI', 'SageMaker'
-  std::string run_name;  ///< the same on all nodes, no other job's; empty: the manager gives none
-  Told<int> nodes;
-  Told<int> node_rank;
-  Told<std::string> host;          ///< of node rank 0
-  Told<int> port;                  ///< that launchers may meet on
-  std::vector<std::string> hosts;  ///< in rank order; empty: not told
-  int tasks = 1;                   ///< launchers that it started, where it counts these and not nodes
-  int tasks_here = 1;              ///< those of them on this host, where each would start all its workers
-  std::string one_a_node = {};     ///< how a user asks it for one task a node: 'mpirun --map-by ppr:1:node'
-  bool replaces_nodes = false;     ///< it starts a node again that ended
-  bool derives_host = false;       ///< `host` follows from names; MASTER_ADDR, which somebody wrote, is better
+  std::string run_name;  ///< equal on all nodes, unique to the job; empty: the manager gives no name
+  Reported<int> nodes;
+  Reported<int> node_rank;
+  Reported<std::string> host;      ///< of node rank 0
+  Reported<int> port;              ///< for the rendezvous
+  std::vector<std::string> hosts;  ///< in rank order; empty: unknown
+  int tasks = 1;                   ///< launchers that it started, where it counts launchers and not nodes
+  int tasks_here = 1;              ///< launchers on this host; each of several would start all workers of the host
+  std::string one_a_node = {};     ///< how to ask it for one task per node: 'mpirun --map-by ppr:1:node'
+  bool replaces_nodes = false;     ///< it restarts a node that ended
+  bool derives_host = false;       ///< `host` was derived from names; MASTER_ADDR, if set, overrides it
 
-  /// One launcher: nobody to meet, whatever else is on this machine's lists.
+  /// A job of one launcher needs no rendezvous, whatever hosts other variables list.
   [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1; }
-  /// mpirun or the like, which may run inside of any other manager's job and counts its own tasks.
+  /// True of mpirun and the like, which may run inside the job of any other manager and count their own tasks.
   [[nodiscard]] bool numbers_tasks() const { return !one_a_node.empty(); }
   bool operator==(const ManagedJob&) const = default;
 };
 
-/// What readers of managers look at: nothing else, so that they are functions of it.
+/// All that the readers of managers look at, so that tests can provide it.
 struct ManagerView {
   const Environment& environment;
-  std::string this_host;                                     ///< its name, as uname gives it
-  std::function<std::string(const std::string& path)> read;  ///< a file's text; empty: cannot be read
+  std::string this_host;                                     ///< its name, as uname prints it
+  std::function<std::string(const std::string& path)> read;  ///< the text of a file; empty when it cannot be read
 };
 
-/// The launchers' job as a manager tells it, from the variables of Open MPI, MPICH, Intel MPI, jsrun and Flux; of
-/// Kubernetes (PyTorchJob, Volcano, TPU pods, indexed Job), SageMaker, Azure ML, Vertex AI and AWS Batch. Where the
-/// manager does not say where node rank 0 is, MASTER_ADDR and MASTER_PORT do. \return empty: none of them, or a worker
-/// of another launcher. \throws UserError  variables cannot be read, or do not agree.
+/// The job that this launcher is a part of, from the variables of Open MPI, MPICH, Intel MPI, jsrun, Flux, Kubernetes
+/// (PyTorchJob, Volcano, TPU pods, indexed Job), SageMaker, Azure ML, Vertex AI or AWS Batch. Where the manager does
+/// not report the host of node rank 0, MASTER_ADDR and MASTER_PORT give it. \return empty when no manager is found, and
+/// in a worker of another launcher. \throws UserError  variables cannot be read, or contradict each other.
 std::optional<ManagedJob> find_managed_job(const ManagerView& view);
 
 /// \name For readers
 /// @{
 
-/// The whole number of a variable from 0 on: a rank. \return unknown: it is not set, or to nothing.
-/// \throws UserError  it is no such number.
-Told<int> told_index(const Environment& environment, const std::string& name);
+/// A variable's whole number, 0 or more: a rank. \return unknown when the variable is not set or empty.
+/// \throws UserError  it is not such a number.
+Reported<int> reported_index(const Environment& environment, const std::string& name);
 
-/// The same from 1 to the 65,536 that a run can have: nodes or tasks.
-Told<int> told_count(const Environment& environment, const std::string& name);
+/// The same for a number of nodes or tasks, from 1 to the 65,536 that a run can have.
+Reported<int> reported_count(const Environment& environment, const std::string& name);
 
-/// The text of a variable; an empty one tells nothing.
-Told<std::string> told_text(const Environment& environment, const std::string& name);
+/// The text of a variable. \return unknown when the variable is not set or empty.
+Reported<std::string> reported_text(const Environment& environment, const std::string& name);
 
-/// \throws UserError  both are known and differ. \param what  they tell: 'node rank'
-void require_agreement(std::string_view what, const Told<int>& one, const Told<int>& other);
+/// \throws UserError  both are known and differ. \param what  the name of the value: 'node rank'
+void require_agreement(std::string_view what, const Reported<int>& one, const Reported<int>& other);
 
-/// A port that follows from `name`, below those that the kernel gives to connections.
+/// A port that is equal for equal names, below the ports that the kernel gives to connections.
 int port_for(std::string_view name);
 /// @}
 

@@ -7,57 +7,57 @@
 namespace lrun::launcher {
 namespace {
 
-/// Under which names a starter of tasks tells what.
-struct TaskNames {
+/// The variables that a starter of tasks sets.
+struct TaskVariables {
   const char* manager;
   const char* rank;
   const char* size;
   const char* local_size;
-  const char* nodes;  ///< empty: not told
-  const char* job;    ///< the same for all tasks; empty: none
+  const char* nodes;  ///< empty: there is no such variable
+  const char* job;    ///< equal for all tasks; empty: there is no such variable
   const char* one_a_node;
 };
 
-// Flux sets PMI_RANK, too, and is known by its own names before. Slurm's PMI does not count the tasks of a host: there
-// the step's variables say more.
+// Flux sets PMI_RANK too, so it stands before MPICH. Slurm's PMI does not count the tasks of a host; mpi_job() leaves
+// Slurm's tasks to the reader of steps.
 constexpr std::array kStarters{
-    TaskNames{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-              "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE", "mpirun --map-by ppr:1:node"},
-    TaskNames{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID",
-              "jsrun --rs_per_host 1 --tasks_per_rs 1"},
-    TaskNames{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
-              "flux run --tasks-per-node=1"},
-    TaskNames{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn 1"}};
+    TaskVariables{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+                  "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE", "mpirun --map-by ppr:1:node"},
+    TaskVariables{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID",
+                  "jsrun --rs_per_host 1 --tasks_per_rs 1"},
+    TaskVariables{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
+                  "flux run --tasks-per-node=1"},
+    TaskVariables{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn 1"}};
 
-/// The tasks on this host; where nodes are counted, on the fullest at least; where nothing is, all.
-int tasks_here(const Environment& environment, const TaskNames& names, int tasks) {
-  const Told<int> here = told_count(environment, names.local_size);
-  const Told<int> nodes = told_count(environment, names.nodes);
+/// The tasks on this host. Where only nodes are counted: those of the fullest node at least. Where nothing is: all.
+int tasks_here(const Environment& environment, const TaskVariables& names, int tasks) {
+  const Reported<int> here = reported_count(environment, names.local_size);
+  const Reported<int> nodes = reported_count(environment, names.nodes);
   if (here.known() && (here.value > 1 || !nodes.known())) return here.value;
   return nodes.known() ? (tasks + nodes.value - 1) / nodes.value : tasks;
 }
 
-ManagedJob job_of(const TaskNames& names, const Environment& environment) {
+ManagedJob job_of(const TaskVariables& names, const Environment& environment) {
   ManagedJob job;
   job.manager = names.manager;
-  const Told<int> tasks = told_count(environment, names.size);
+  const Reported<int> tasks = reported_count(environment, names.size);
   job.tasks = tasks.value;
   job.tasks_here = tasks_here(environment, names, tasks.value);
   job.one_a_node = names.one_a_node;
   if (job.tasks_here == 1) {
     job.nodes = tasks;
-    job.node_rank = told_index(environment, names.rank);
+    job.node_rank = reported_index(environment, names.rank);
   }
-  const Told<std::string> name = told_text(environment, names.job);
+  const Reported<std::string> name = reported_text(environment, names.job);
   if (!name.known()) return job;
   job.run_name = name.value;
   job.port = {port_for(name.value), name.by};
   return job;
 }
 
-/// jsrun's file begins with the node that it was typed on, which has no tasks.
+/// The file of jsrun begins with the node on which it was typed, which has no tasks.
 void take_first_host(ManagedJob& job, const ManagerView& view) {
-  const Told<std::string> path = told_text(view.environment, "LSB_DJOB_RANKFILE");
+  const Reported<std::string> path = reported_text(view.environment, "LSB_DJOB_RANKFILE");
   if (!path.known()) return;
   const std::vector<std::string> hosts = hosts_in_lines(view.read(path.value));
   if (hosts.size() > 1) job.host = {hosts[1], path.by};
@@ -66,9 +66,9 @@ void take_first_host(ManagedJob& job, const ManagerView& view) {
 }  // namespace
 
 std::optional<ManagedJob> mpi_job(const ManagerView& view) {
-  for (const TaskNames& names : kStarters) {
+  for (const TaskVariables& names : kStarters) {
     const Environment& environment = view.environment;
-    const auto tells = [&environment](const char* name) { return told_text(environment, name).known(); };
+    const auto tells = [&environment](const char* name) { return reported_text(environment, name).known(); };
     const bool of_slurm = tells("SLURM_STEP_ID") && !tells(names.local_size);
     if (of_slurm || !tells(names.rank) || !tells(names.size)) continue;
     ManagedJob job = job_of(names, environment);

@@ -6,8 +6,8 @@
 
 namespace lrun::launcher {
 
-/// What mpirun, jsrun or flux tell each of their tasks: with one a node, the task's rank is the node's. They say
-/// nothing of the nodes' order where nodes have several tasks, so of these only the number on this host is told.
+/// The job of mpirun, jsrun or flux. With one task per node the rank of the task is that of the node. With several, the
+/// order of the nodes is unknown, and only the number of tasks on this host is set.
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> mpi_job(const ManagerView& view);
 

@@ -1,3 +1,5 @@
+// Lists the GPUs and MIG instances that the NVIDIA driver reports, with their compute processes. find_gpus() calls it
+// in a child process.
 #include "cluster/nvml.h"
 
 #include <fcntl.h>
@@ -19,7 +21,7 @@ using Return = NvmlLibrary::Return;
 constexpr Return kSuccess = NvmlLibrary::kSuccess;
 constexpr unsigned kTextBytes = 96;  // NVML_DEVICE_UUID_V2_BUFFER_SIZE, NVML_DEVICE_NAME_V2_BUFFER_SIZE
 constexpr unsigned kMostProcesses = 64;
-/// The server that shares a GPU out between its clients; the kernel cuts names after 15 letters.
+/// The server that shares a GPU between its clients. The kernel cuts names after 15 letters.
 constexpr const char* kSharingServer = "nvidia-cuda-mps";
 
 GpuInventory no_gpus(GpuAnswer answer, std::string detail) { return {answer, {}, std::move(detail)}; }
@@ -29,12 +31,12 @@ GpuInventory refused_start(const NvmlLibrary& nvml, Return code) {
     return no_gpus(GpuAnswer::kDriverNotLoaded, "the NVIDIA driver is not loaded");
   }
   if (code == NvmlLibrary::kLibraryNotFound) {
-    return no_gpus(GpuAnswer::kNoLibrary, "the NVIDIA driver's library is not there");
+    return no_gpus(GpuAnswer::kNoLibrary, "the NVIDIA driver's library is not installed");
   }
-  return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver says '" + nvml.words(code) + "'");
+  return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver reports '" + nvml.error_text(code) + "'");
 }
 
-/// NVML writes '00000000:10:00.0', sysfs '0000:10:00.0'; in both, letters of numbers differ in their case.
+/// NVML writes '00000000:10:00.0' with capital letters, sysfs '0000:10:00.0' with small ones.
 std::string pci_address_of(const NvmlLibrary& nvml, Device device) {
   NvmlLibrary::PciInfo info = {};
   if (nvml.pci_info == nullptr || nvml.pci_info(device, &info) != kSuccess) return {};
@@ -80,8 +82,8 @@ std::vector<GpuProcess> processes_on(const NvmlLibrary& nvml, Device device) {
   return processes;
 }
 
-/// One GPU or instance, with what can be known about it; `failure` gets the code when the driver gives neither a UUID
-/// nor 'lost'.
+/// One GPU or instance with all that the driver reports. `failure` gets the code when the driver reports neither a UUID
+/// nor that the GPU is lost.
 Gpu describe_gpu(const NvmlLibrary& nvml, Device device, unsigned index, Return& failure) {
   Gpu gpu{static_cast<int>(index), "", std::to_string(index), false};
   char text[kTextBytes] = {};
@@ -112,7 +114,7 @@ std::vector<Gpu> instances_of(const NvmlLibrary& nvml, Device device, const Gpu&
   for (unsigned i = 0; i < most; ++i) {
     Device handle = nullptr;
     Return failure = kSuccess;
-    if (nvml.instance(device, i, &handle) != kSuccess) continue;  // numbers of instances have gaps
+    if (nvml.instance(device, i, &handle) != kSuccess) continue;  // the numbers of instances have gaps
     Gpu instance = describe_gpu(nvml, handle, static_cast<unsigned>(gpu.index), failure);
     if (failure != kSuccess || !instance.is_instance()) continue;
     instance.visible_as = instance.uuid;
@@ -124,7 +126,7 @@ std::vector<Gpu> instances_of(const NvmlLibrary& nvml, Device device, const Gpu&
   return instances;
 }
 
-/// Puts one GPU, or what it was divided into, into the inventory.
+/// Adds one GPU, or its instances, to the inventory.
 void add_gpu(const NvmlLibrary& nvml, unsigned index, GpuInventory& inventory) {
   const std::string name = "GPU " + std::to_string(index);
   Device device = nullptr;
@@ -137,8 +139,8 @@ void add_gpu(const NvmlLibrary& nvml, unsigned index, GpuInventory& inventory) {
     gpu = describe_gpu(nvml, device, index, failure);
   }
   if (failure != kSuccess) {
-    // Such a GPU cannot be used by CUDA either (no permission, for example): it is left out, and said.
-    inventory.detail = name + " does not answer: '" + nvml.words(failure) + "'";
+    // CUDA cannot use such a GPU either, for example without permission. It is left out with a note.
+    inventory.detail = name + " does not answer: '" + nvml.error_text(failure) + "'";
     return;
   }
   if (gpu.lost) inventory.detail = name + " is lost";
@@ -148,16 +150,16 @@ void add_gpu(const NvmlLibrary& nvml, unsigned index, GpuInventory& inventory) {
     return;
   }
   std::vector<Gpu> instances = instances_of(nvml, device, gpu);
-  if (instances.empty()) inventory.detail = name + " is in MIG mode and has no instance";
+  if (instances.empty()) inventory.detail = name + " is in MIG mode and has no instances";
   std::move(instances.begin(), instances.end(), std::back_inserter(inventory.gpus));
 }
 
 GpuInventory count_gpus(const NvmlLibrary& nvml) {
   unsigned count = 0;
   if (const Return code = nvml.count(&count); code != kSuccess) {
-    return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver does not count its GPUs: '" + nvml.words(code) + "'");
+    return no_gpus(GpuAnswer::kFailed, "the NVIDIA driver cannot count its GPUs: '" + nvml.error_text(code) + "'");
   }
-  GpuInventory inventory{GpuAnswer::kCounted, {}, count == 0 ? "the NVIDIA driver has no GPU" : ""};
+  GpuInventory inventory{GpuAnswer::kCounted, {}, count == 0 ? "the NVIDIA driver reports no GPU" : ""};
   for (unsigned index = 0; index < count; ++index) add_gpu(nvml, index, inventory);
   return inventory;
 }

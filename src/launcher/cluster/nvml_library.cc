@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kLibrary = "libnvidia-ml.so.1";
 
-/// What a driver leaves behind: its nodes (also of WSL and of containers), or its library where distributions put it.
+/// Traces of a driver: its nodes (also in WSL and in containers), or its library where distributions put it.
 constexpr const char* kTraces[] = {
     "/dev/nvidiactl",
     "/proc/driver/nvidia",
@@ -42,7 +42,7 @@ bool is_on_library_path() {
   return false;
 }
 
-/// RTLD_NOLOAD would look for the file, too.
+/// dlopen() with RTLD_NOLOAD would search the file system, too.
 bool is_loaded() {
   const auto is_it = [](dl_phdr_info* object, std::size_t, void*) {
     return std::string_view(object->dlpi_name).ends_with(kLibrary) ? 1 : 0;
@@ -91,7 +91,7 @@ bool NvmlLibrary::find_all() {
          find(uuid, "nvmlDeviceGetUUID");
 }
 
-std::string NvmlLibrary::words(Return code) const {
+std::string NvmlLibrary::error_text(Return code) const {
   const char* const text = error_string(code);
   return text != nullptr ? text : "error " + std::to_string(code);
 }

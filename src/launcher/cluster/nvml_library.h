@@ -6,8 +6,8 @@
 
 namespace lrun::launcher {
 
-/// The entry points of NVIDIA's management library that lrun uses, by their stable ABI: no header of NVIDIA's is needed
-/// to build. Opened at run time, closed with the last owner.
+/// The entry points of NVIDIA's management library that lrun uses. They follow its stable ABI, so that no header of
+/// NVIDIA is needed to build. The library is opened at run time and closed with its owner.
 class NvmlLibrary {
  public:
   using Return = int;
@@ -31,22 +31,23 @@ class NvmlLibrary {
   /// nvmlProcessInfo_t of the entry points _v2 and _v3.
   struct ProcessInfo {
     unsigned pid;
-    unsigned long long used_bytes;  ///< all bits set: not known
+    unsigned long long used_bytes;  ///< all bits set: unknown
     unsigned gpu_instance;
     unsigned compute_instance;
   };
 
-  /// True when the library is loaded, or something hints at a driver: its device nodes, or the file where the loader
-  /// would find it. Cheap: the loader itself looks in some fifty places, a tenth of the time that a short run takes.
+  /// True when the library is loaded, or the machine has a trace of a driver: its device nodes, or the library where
+  /// the loader would find it. This is cheap. The loader itself looks in some fifty places, which takes a tenth of the
+  /// time of a short run.
   static bool is_likely();
 
-  /// Empty when the library is not there or lacks an entry point that a count needs.
+  /// \return empty when the library is not installed or lacks an entry point that counting needs.
   static std::optional<NvmlLibrary> open();
 
-  /// What the driver calls a failure.
-  [[nodiscard]] std::string words(Return code) const;
+  /// The driver's text for a failure.
+  [[nodiscard]] std::string error_text(Return code) const;
 
-  // What a count needs: always there.
+  // Counting needs these: never null.
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
   const char* (*error_string)(Return) = nullptr;
@@ -54,7 +55,7 @@ class NvmlLibrary {
   Return (*handle)(unsigned, Device*) = nullptr;
   Return (*uuid)(Device, char*, unsigned) = nullptr;
 
-  // What older drivers lack: may be null.
+  // Older drivers lack some of these: may be null.
   Return (*name)(Device, char*, unsigned) = nullptr;
   Return (*pci_info)(Device, PciInfo*) = nullptr;
   Return (*compute_mode)(Device, int*) = nullptr;

@@ -31,7 +31,7 @@ std::optional<GpuInventory> find_amd_gpus(const std::string& root) {
   for (const std::string& node : list_names(nodes)) {
     const std::string properties = read_text(nodes + node + "/properties");
     const auto property = [&](std::string_view name) { return counter_named(properties, name).value_or(0); };
-    // Processors are nodes too, without SIMD units; a GPU that a container may not use hides its number.
+    // Processors are nodes too, without SIMD units. A GPU that a container may not use has gpu_id 0.
     if (property("simd_count") == 0 || read_number(nodes + node + "/gpu_id", 0) == 0) continue;
     Gpu gpu;
     gpu.index = static_cast<int>(inventory.gpus.size());
@@ -44,7 +44,7 @@ std::optional<GpuInventory> find_amd_gpus(const std::string& root) {
   if (inventory.gpus.empty()) return std::nullopt;
   if (::access((root + "/dev/kfd").c_str(), R_OK | W_OK) == 0) return inventory;
   return GpuInventory{
-      GpuAnswer::kFailed, {}, "/dev/kfd may not be used: groups 'render' and 'video' are needed", GpuVendor::kAmd};
+      GpuAnswer::kFailed, {}, "no permission to use /dev/kfd: join the groups 'render' and 'video'", GpuVendor::kAmd};
 }
 
 std::optional<GpuInventory> find_intel_gpus(const std::string& root) {

@@ -1,3 +1,5 @@
+// Decides whether names and addresses mean this host, by its interfaces and the name service. local_host() and the
+// planning of endpoints call it.
 #include "cluster/own_names.h"
 
 #include <ifaddrs.h>
@@ -20,7 +22,7 @@ namespace {
 
 constexpr Duration kNameServiceLimit(3000);
 
-/// The bytes of an IP address, an IPv4 one that is mapped into IPv6 as IPv4; empty for another family.
+/// The bytes of an IP address; empty for another family. An IPv4 address that is mapped into IPv6 gives IPv4 bytes.
 std::string address_bytes(const sockaddr* address) {
   if (address == nullptr) return {};
   if (address->sa_family == AF_INET) {
@@ -40,7 +42,7 @@ bool is_loopback_bytes(const std::string& bytes) {
   return bytes.size() == sizeof(in6_addr) && std::memcmp(bytes.data(), &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
-/// The first interface with a property, by name.
+/// The name of the first interface that `has_it` accepts.
 std::string find_interface(const std::function<bool(const ifaddrs&)>& has_it) {
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return {};
@@ -57,40 +59,41 @@ std::string interface_with(const std::string& bytes) {
 
 bool is_of_an_interface(const std::string& bytes) { return !interface_with(bytes).empty(); }
 
-enum class Whose { kOwn, kAnothers, kNobodys };
+enum class Owner { kThisHost, kOtherHost, kUnknown };
 
-/// Any address that the name has: the name service decides, a numeric name needs none.
-Whose whose_by_address(const std::string& name, int flags) {
+/// One address of this host is enough: names may have several. A numeric name does not reach the name service.
+Owner owner_by_address(const std::string& name, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags;
   addrinfo* list = nullptr;
-  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return Whose::kNobodys;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return Owner::kUnknown;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
     const std::string bytes = address_bytes(entry->ai_addr);
-    if (!bytes.empty() && (is_loopback_bytes(bytes) || is_of_an_interface(bytes))) return Whose::kOwn;
+    if (!bytes.empty() && (is_loopback_bytes(bytes) || is_of_an_interface(bytes))) return Owner::kThisHost;
   }
-  return Whose::kAnothers;
+  return Owner::kOtherHost;
 }
 
 bool same_name(const std::string& left, const std::string& right) {
   return left.size() == right.size() && ::strcasecmp(left.c_str(), right.c_str()) == 0;
 }
 
-Whose whose(const std::string& name) {
+Owner owner_of(const std::string& name) {
   char own[256] = {};
-  if (same_name(name, "localhost")) return Whose::kOwn;
-  if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return Whose::kOwn;
-  if (is_numeric_address(name)) return whose_by_address(name, AI_NUMERICHOST);
+  if (same_name(name, "localhost")) return Owner::kThisHost;
+  if (::gethostname(own, sizeof own - 1) == 0 && same_name(name, own)) return Owner::kThisHost;
+  if (is_numeric_address(name)) return owner_by_address(name, AI_NUMERICHOST);
+  // getaddrinfo() has no deadline of its own, and a name server that is down may take minutes.
   const ChildAnswer answer = query_in_child(
       [&] {
-        const Whose found = whose_by_address(name, 0);
-        return std::string(found == Whose::kOwn ? "own" : found == Whose::kAnothers ? "another's" : "nobody's");
+        const Owner found = owner_by_address(name, 0);
+        return std::string(found == Owner::kThisHost ? "this" : found == Owner::kOtherHost ? "other" : "unknown");
       },
       kNameServiceLimit);
-  if (answer.end != ChildAnswer::End::kAnswered) return Whose::kNobodys;
-  return answer.text == "own" ? Whose::kOwn : answer.text == "another's" ? Whose::kAnothers : Whose::kNobodys;
+  if (answer.end != ChildAnswer::End::kAnswered) return Owner::kUnknown;
+  return answer.text == "this" ? Owner::kThisHost : answer.text == "other" ? Owner::kOtherHost : Owner::kUnknown;
 }
 
 }  // namespace
@@ -98,7 +101,7 @@ Whose whose(const std::string& name) {
 std::vector<std::string> own_names(const std::vector<std::string>& names) {
   std::vector<std::string> own;
   std::copy_if(names.begin(), names.end(), std::back_inserter(own),
-               [](const std::string& name) { return whose(name) == Whose::kOwn; });
+               [](const std::string& name) { return owner_of(name) == Owner::kThisHost; });
   return own;
 }
 
@@ -106,7 +109,7 @@ bool has_ipv6_loopback() {
   return is_of_an_interface({reinterpret_cast<const char*>(&in6addr_loopback), sizeof in6addr_loopback});
 }
 
-bool is_of_another_host(const std::string& name) { return whose(name) == Whose::kAnothers; }
+bool is_of_another_host(const std::string& name) { return owner_of(name) == Owner::kOtherHost; }
 
 std::string interface_of(const std::string& address) {
   addrinfo hints{};

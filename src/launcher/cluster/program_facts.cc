@@ -12,7 +12,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kLongestLine = 256;  // Linux reads as much of a '#!' line
+constexpr std::size_t kLongestLine = 256;  // Linux reads this much of a '#!' line
 
 bool is_executable_file(const std::string& path) {
   struct stat status = {};
@@ -23,7 +23,7 @@ std::string seen_from(const std::string& folder, const std::string& path) {
   return folder.empty() || path.starts_with('/') ? path : folder + "/" + path;
 }
 
-/// Where the program `name` is; empty: nowhere.
+/// The path of the program `name`; empty when no directory has it.
 std::string find_on_path(const std::string& name, std::string_view path, const std::string& folder) {
   while (true) {
     const auto colon = path.find(':');
@@ -36,7 +36,7 @@ std::string find_on_path(const std::string& name, std::string_view path, const s
 }
 
 std::string first_line_of(const std::string& path) {
-  // Non-blocking: the name may be that of a pipe without a writer.
+  // Opening a pipe without a writer would block.
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status = {};
   if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};

@@ -6,20 +6,20 @@
 
 namespace lrun::launcher {
 
-/// What planning must know about the file that is to be run; empty but for `there` when there is no such file.
+/// The facts about PROGRAM that planning needs. All are empty when there is no such file.
 struct ProgramFacts {
-  bool executable = false;  ///< by name on PATH, or by path with execute permission
-  std::string first_line;   ///< of a readable file, without the line's end; at most 256 bytes. Of one that is
-                            ///< executable only where it begins with '#!'
+  bool executable = false;  ///< found by name on PATH, or by path with execute permission
+  std::string first_line;   ///< of a readable file, at most 256 bytes; of an executable one only
+                            ///< where it begins with '#!'
 
-  bool there = true;  ///< as a program, or as a file that an interpreter could read
+  bool there = true;  ///< the file exists, as a program or for an interpreter
 
   bool operator==(const ProgramFacts&) const = default;
 };
 
-/// Looks at `program` as execvp would: a name with a slash is a path, any other is searched on PATH. A name that PATH
-/// lacks is also tried in the working directory, because `python name` would find it there.
-/// \param folder  where workers are to start; empty: the working directory.
+/// Looks up `program` as execvp would: a name with a slash is a path, any other is searched on PATH. A name that is not
+/// on PATH is also tried in the working directory, because `python name` would find it there.
+/// \param folder  the directory in which workers start; empty: the working directory.
 ProgramFacts look_at_program(const std::string& program, const Environment& environment,
                              const std::string& folder = {});
 

@@ -1,3 +1,5 @@
+// Reads Slurm's variables: the step of a task, or the nodes of a batch script's job. detect_allocation() and the start
+// of launchers through srun call it.
 #include "cluster/slurm.h"
 
 #include <fmt/format.h>
@@ -15,10 +17,10 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr int kMostComponents = 128;  // what Slurm itself allows
-constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that is to stay alone";
+constexpr int kMostComponents = 128;  // Slurm's own limit
+constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that should run by itself";
 
-/// 'SLURM_NODEID=x' is not a number from 0 to `most`.
+/// The number of a variable, from 0 to `most`. \throws UserError  it is not such a number.
 int number_of(const Environment& environment, const char* name, int most) {
   const std::string text = environment.get(name).value_or("");
   const std::optional<int> number = whole_number<int>(text);
@@ -35,13 +37,13 @@ std::string first_of(const Environment& environment, const char* of_step, const 
 bool is_shell_of_salloc(const Environment& environment) { return environment.get("SLURM_STEP_ID") == "4294967290"; }
 
 bool is_in_batch_script(const Environment& environment) {
-  return told_text(environment, "SLURM_JOB_ID").known() && !is_worker(environment) &&
-         (!told_text(environment, "SLURM_STEP_ID").known() || is_shell_of_salloc(environment));
+  return reported_text(environment, "SLURM_JOB_ID").known() && !is_worker(environment) &&
+         (!reported_text(environment, "SLURM_STEP_ID").known() || is_shell_of_salloc(environment));
 }
 
 /// Not a worker of another launcher, which inherits the variables.
 bool is_in_step(const Environment& environment) {
-  return told_text(environment, "SLURM_STEP_ID").known() && told_text(environment, "SLURM_PROCID").known() &&
+  return reported_text(environment, "SLURM_STEP_ID").known() && reported_text(environment, "SLURM_PROCID").known() &&
          !is_shell_of_salloc(environment) && !is_worker(environment);
 }
 
@@ -49,19 +51,19 @@ std::string tasks_text_of(const Environment& environment) {
   return first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
 }
 
-/// Of a heterogeneous job; 0: it is none.
+/// The components of a heterogeneous job; 0 for any other job.
 int components_of(const Environment& environment) {
   return environment.has("SLURM_HET_SIZE") ? number_of(environment, "SLURM_HET_SIZE", kMostComponents) : 0;
 }
 
-/// Where 'srun A : B' made the job, and not sbatch or salloc, Slurm gives its lists the name of old.
+/// Slurm gives the lists their old name where 'srun A : B' made the job instead of sbatch or salloc.
 std::string nodes_of_component(const Environment& environment, int component) {
   const auto list = environment.get(fmt::format("SLURM_JOB_NODELIST_HET_GROUP_{}", component));
   return list ? *list : environment.get(fmt::format("SLURM_JOB_NODELIST_PACK_GROUP_{}", component)).value_or("");
 }
 
-/// Puts hosts and tasks of a step of all components into the order in which Slurm counts its nodes, component by
-/// component; its own lists are sorted. \return false: they are not those of all components.
+/// Sorts hosts and tasks of a step by component, which is how Slurm numbers its nodes. Slurm's own lists are sorted by
+/// name. \return false when the hosts are not those of all components.
 bool sort_by_component(const Environment& environment, int components, std::vector<std::string>& hosts,
                        std::vector<int>& tasks) {
   std::vector<std::string> in_order;
@@ -96,15 +98,16 @@ std::optional<SlurmStep> slurm_step(const Environment& environment) {
     throw UserError(fmt::format("'SLURM_STEP_TASKS_PER_NODE={}' cannot be read", tasks_text), kSwitchedOff);
   }
   const int ranks = std::accumulate(tasks->begin(), tasks->end(), 0);
-  if (ranks <= 1) return std::nullopt;
+  if (ranks <= 1) return std::nullopt;  // 'srun -n1 lrun …' is a run on one machine
 
   const std::string list = first_of(environment, "SLURM_STEP_NODELIST", "SLURM_NODELIST");
   auto hosts = parse_slurm_hosts(list);
   const int components = components_of(environment);
   const bool agree = hosts && hosts->size() == tasks->size();
   if (!agree || (components > 0 && !sort_by_component(environment, components, *hosts, *tasks))) {
-    throw UserError(fmt::format("the step's nodes '{}' and tasks '{}' do not say which node this is", list, tasks_text),
-                    "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+    throw UserError(
+        fmt::format("the step's nodes '{}' and tasks '{}' do not tell which node this is", list, tasks_text),
+        "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
   }
   SlurmStep step{environment.get("SLURM_JOB_ID").value_or(""), environment.get("SLURM_STEP_ID").value_or("")};
   step.node_rank = number_of(environment, "SLURM_NODEID", static_cast<int>(hosts->size()) - 1);
@@ -121,7 +124,7 @@ int tasks_of_step(const Environment& environment) {
   return tasks ? std::accumulate(tasks->begin(), tasks->end(), 0) : 0;
 }
 
-JobPlace meeting_of(const SlurmStep& step) {
+JobPlace job_place_of(const SlurmStep& step) {
   const std::string name = step.job + "." + step.step;
   const std::string host = step.hosts.size() == 1 ? "127.0.0.1" : step.hosts.front();
   JobPlace place{.run_name = "slurm-" + name, .host = host, .port = port_for(name), .node_rank = step.node_rank};
@@ -137,10 +140,10 @@ JobPlace meeting_of(const SlurmStep& step) {
   return place;
 }
 
-bool repeats_term(const Environment& environment) { return told_text(environment, "SLURM_JOB_ID").known(); }
+bool repeats_term(const Environment& environment) { return reported_text(environment, "SLURM_JOB_ID").known(); }
 
 SlurmShare share_of_node(const Environment& environment) {
-  if (is_worker(environment) || !told_text(environment, "SLURM_JOB_ID").known()) return {};
+  if (is_worker(environment) || !reported_text(environment, "SLURM_JOB_ID").known()) return {};
   const auto count = [&environment](const char* name) {
     return std::max(0, whole_number<int>(environment.get(name).value_or("")).value_or(0));
   };
@@ -157,7 +160,7 @@ std::string gpus_per_node(const Environment& environment) {
   if (std::any_of(tasks->begin(), tasks->end(), [&](int count) { return count != tasks->front(); })) {
     throw UserError(fmt::format("'SLURM_GPUS_PER_TASK={}' of {} tasks gives the nodes different numbers of GPUs", asked,
                                 std::accumulate(tasks->begin(), tasks->end(), 0)),
-                    "write 'srun lrun …', a launcher a rank, or ask the job for '--gpus-per-node'");
+                    "write 'srun lrun …', one launcher per rank, or request '--gpus-per-node'");
   }
   return asked.substr(0, number) + std::to_string(std::int64_t{*of_task} * tasks->front());
 }
@@ -172,7 +175,7 @@ int nodes_of_batch_script(const Environment& environment) {
   if (!is_in_batch_script(environment)) return 0;
   if (const int components = components_of(environment); components > 1) {
     throw UserError(
-        fmt::format("this job has {} components, and lrun would use the nodes of the first alone", components),
+        fmt::format("this job has {} components, and lrun would use only the nodes of the first", components),
         fmt::format("write 'srun --het-group=0-{} lrun …', {}", components - 1, kSwitchedOff));
   }
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));

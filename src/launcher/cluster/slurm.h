@@ -9,41 +9,40 @@
 
 namespace lrun::launcher {
 
-/// What Slurm tells one of srun's tasks. Where every node has one, each starts the launcher of its node; where one has
-/// several, each starts that of a rank.
+/// The step of one of srun's tasks. With one task per node each task is the launcher of its node. With several on a
+/// node each task is the launcher of one rank.
 struct SlurmStep {
   std::string job;    ///< '12'
   std::string step;   ///< '0'
   int node_rank = 0;  ///< in the step, not in the job
   std::vector<std::string> hosts;
   std::vector<int> tasks = {};  ///< on each of the hosts
-  int rank = 0;                 ///< of this task in the step; it does not follow from the others (srun -m cyclic)
+  int rank = 0;                 ///< of this task in the step; no other field implies it (srun -m cyclic)
   int local_rank = 0;           ///< of this task on its node
 
-  /// A launcher a rank, not a node.
+  /// One launcher per rank, not per node.
   [[nodiscard]] bool has_several_a_node() const;
   bool operator==(const SlurmStep&) const = default;
 };
 
-/// The step that `environment` is in. SLURM_JOB_ID alone is no step: the batch script and the shell of salloc have it.
-/// \return empty: no step, one of a single task, or a worker of another launcher in a step.
-/// \throws UserError  the variables cannot be read or do not agree (a heterogeneous job).
+/// The step that `environment` belongs to. SLURM_JOB_ID by itself is not a step: the batch script and the shell of
+/// salloc have it, too. \return empty without a step, in a step of a single task, and in a worker of another launcher.
+/// \throws UserError  the variables cannot be read or contradict each other (a heterogeneous job).
 std::optional<SlurmStep> slurm_step(const Environment& environment);
 
-/// The tasks of the step that `environment` is in, also where users say themselves how launchers meet; 0: no step, or
-/// its variables cannot be read.
+/// The tasks of the step that `environment` belongs to, also where the user names the rendezvous. 0 without a step, or
+/// when its variables cannot be read.
 int tasks_of_step(const Environment& environment);
 
-/// Where the launchers of a step meet: the first host of the step (this machine alone where there is no other), and a
-/// port that follows from job and step, so that two steps on one host hardly get the same. It is below those that the
-/// kernel gives to connections.
-JobPlace meeting_of(const SlurmStep& step);
+/// The rendezvous of a step's launchers: the first host of the step (loopback when it is the only one), and a port that
+/// follows from job and step, so that two steps on one host rarely get the same.
+JobPlace job_place_of(const SlurmStep& step);
 
-/// Whether Slurm ends what runs here. It then says TERM several times, before a preemption twice within a millisecond,
-/// and KILL itself when its own patience is over: who hears TERM again is not asked to hurry.
+/// Whether Slurm ends the processes here. Slurm sends TERM several times, before a preemption twice within a
+/// millisecond, and KILL when its own time limit is over. A second TERM therefore does not ask lrun to hurry.
 bool repeats_term(const Environment& environment);
 
-/// What Slurm gave to its job on this node, also where a task may use only some of it; 0: it does not say.
+/// The share of this node that Slurm gave to its job, also where a task may use only a part of it. 0: unknown.
 struct SlurmShare {
   int gpus = 0;
   int cpus = 0;
@@ -52,22 +51,22 @@ struct SlurmShare {
 };
 SlurmShare share_of_node(const Environment& environment);
 
-/// What one task on each node of a job has to ask srun for, so that it gets all GPUs which the job asked for with
-/// --gpus-per-task: '4', 'a100:4'. Empty: it asked in another way, and srun gives all by itself.
-/// \throws UserError  the job has more tasks on some nodes than on others, so that no such number is right on all.
+/// The GPUs that one task on each node has to request from srun to get all that the job requested with --gpus-per-task:
+/// '4', 'a100:4'. Empty when the job requested them in another way, because srun then gives all by itself.
+/// \throws UserError  the nodes have different numbers of tasks, so that no number is right for all.
 std::string gpus_per_node(const Environment& environment);
 
-/// Tells the launchers of a step that lrun made what tasks_asked_per_node() was where it was typed.
+/// Passes the value of tasks_asked_per_node() from the lrun that was typed to the launchers of the step that it starts.
 inline constexpr const char* kTasksAsked = "LRUN_NTASKS_PER_NODE";
 
-/// The tasks that a job asked for on each node with --ntasks-per-node: what its script means by as many workers, where
-/// nothing else says how many. 0: it did not, or this is neither its batch script nor the shell of salloc, nor a
-/// launcher that lrun started from there.
+/// The tasks per node that a job requested with --ntasks-per-node. They are the number of workers where the user gives
+/// no other. 0 without such a request, and outside of the batch script, the shell of salloc, and the launchers that
+/// lrun starts from there.
 int tasks_asked_per_node(const Environment& environment);
 
-/// The number of nodes of the job whose batch script (or shell of salloc) this process runs in: srun has to start
-/// something on each. 0: no such script, or one node.
-/// \throws UserError  of a heterogeneous job, which has them in several components.
+/// The number of nodes of the job in whose batch script (or shell of salloc) this process runs, so that srun has to
+/// start the launchers. 0 outside of such a script, and for one node. \throws UserError  a heterogeneous job, which has
+/// nodes in several components.
 int nodes_of_batch_script(const Environment& environment);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// Reads Slurm's compressed lists of hosts ('n[01-16]') and of counts ('3,1(x2)'). The readers of Slurm's variables call
+// it, and those of host lists that users write.
 #include "cluster/slurm_lists.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Adds the numbers of '08-10' or '7', as text. \return false: none, or too many.
+/// Adds the numbers of '08-10' or '7', as text. \return false when they are not numbers, or too many.
 bool add_range(std::string_view range, Texts& numbers) {
   const bool is_one = range.find('-') == std::string_view::npos;
   const std::string_view first_text = cut(range, '-');
@@ -26,7 +28,7 @@ bool add_range(std::string_view range, Texts& numbers) {
   return true;
 }
 
-/// Each beginning with each number behind it. \return false: too many.
+/// Appends each number to each beginning. \return false when that gives too many.
 bool multiply(Texts& beginnings, const Texts& numbers) {
   if (beginnings.size() * numbers.size() > kMostSlurmEntries) return false;
   Texts products;
@@ -42,7 +44,7 @@ void append(Texts& beginnings, std::string_view text) {
   for (std::string& beginning : beginnings) beginning += text;
 }
 
-/// The hosts of one item, 'rack[1-2]n[08-10]'; none: no item.
+/// The hosts of one item, 'rack[1-2]n[08-10]'; empty when it is not one.
 Texts hosts_of(std::string_view item) {
   Texts hosts{""};
   while (!item.empty()) {
@@ -64,7 +66,7 @@ Texts hosts_of(std::string_view item) {
   return hosts;
 }
 
-/// Names are letters, digits and what host names and addresses have between them.
+/// Names have letters, digits, and the signs of host names and addresses.
 bool are_names(const Texts& hosts) {
   return !hosts.empty() && std::all_of(hosts.begin(), hosts.end(), [](const std::string& host) {
     return !host.empty() &&
@@ -73,7 +75,7 @@ bool are_names(const Texts& hosts) {
   });
 }
 
-/// Where the item that `rest` begins with ends: at the next comma outside of brackets, or with all of it.
+/// The end of the first item of `rest`: the next comma outside of brackets, or the end of the text.
 std::size_t end_of_item(std::string_view rest) {
   std::size_t end = 0;
   for (bool inside = false; end < rest.size() && (inside || rest[end] != ','); ++end) {

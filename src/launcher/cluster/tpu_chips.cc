@@ -9,7 +9,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr long kGoogle = 0x1ae0;
-constexpr long kTwoCores = 0x0027;  // v2 and v3: later chips have one core, or two that act as one
+constexpr long kTwoCores = 0x0027;  // v2 and v3; later chips have one core, or two that act as one
 /// v4, v5p, v5e, v6e, TPU7x, and one without a public name.
 constexpr long kOneCore[] = {0x005e, 0x0062, 0x0063, 0x006f, 0x0076, 0x0056};
 

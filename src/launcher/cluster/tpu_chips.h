@@ -6,7 +6,7 @@
 
 namespace lrun::launcher {
 
-/// The chips of TPUs on this machine's PCI bus; neither libtpu nor Google's metadata server is asked.
+/// The TPU chips on this machine's PCI bus. Neither libtpu nor Google's metadata server is needed.
 /// `root` is put before every path that is read, for tests.
 TpuInventory find_tpu_chips(const std::string& root = {});
 

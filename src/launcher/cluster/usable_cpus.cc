@@ -1,3 +1,5 @@
+// Reads how many CPUs this process may use, from its affinity mask and the quotas of its cgroups. local_host() calls
+// it.
 #include "cluster/usable_cpus.h"
 
 #include <sched.h>
@@ -16,13 +18,13 @@
 namespace lrun::launcher {
 namespace {
 
-/// What the kernel says about the cgroups of this process.
+/// The kernel's two files about the cgroups of this process.
 struct CgroupFiles {
   std::string mountinfo;
   std::string cgroup;
 };
 
-/// Where a cgroup hierarchy is mounted, and which of its directories is the mount's root.
+/// The place where a cgroup hierarchy is mounted, and the directory of it that is the root of the mount.
 struct CgroupMount {
   std::string point;
   std::string root;
@@ -62,7 +64,8 @@ std::optional<double> limit_of(std::string_view quota_text, std::string_view per
 }
 
 std::optional<double> limit_in(const std::string& directory, bool version_2) {
-  if (!version_2) return limit_of(read_text(directory + "/cpu.cfs_quota_us"), read_text(directory + "/cpu.cfs_period_us"));
+  if (!version_2)
+    return limit_of(read_text(directory + "/cpu.cfs_quota_us"), read_text(directory + "/cpu.cfs_period_us"));
   const std::string text = read_text(directory + "/cpu.max");
   std::string_view period = text;
   const std::string_view quota = cut(period, ' ');
@@ -74,7 +77,7 @@ std::optional<double> tightest_limit(const CgroupFiles& files, const std::string
   const auto mount = find_mount(files.mountinfo, version_2 ? "cgroup2" : "cgroup");
   auto path = cgroup_path(files.cgroup, version_2 ? "" : "cpu");
   if (!mount || !path) return std::nullopt;
-  // In a container the mount may show a part of the tree only; the path is given from the tree's root.
+  // In a container the mount may show only a part of the tree, while the path begins at the root of the tree.
   if (mount->root != "/" && path->starts_with(mount->root)) path->erase(0, mount->root.size());
   std::optional<double> tightest;
   while (true) {
@@ -88,7 +91,7 @@ std::optional<double> tightest_limit(const CgroupFiles& files, const std::string
 
 using AffinityMask = std::vector<cpu_set_t>;
 
-/// As long as the kernel's, which may be built for more CPUs than a cpu_set_t holds.
+/// A mask as long as the kernel's, which may be built for more CPUs than a cpu_set_t holds.
 AffinityMask affinity_mask() {
   for (int capacity = CPU_SETSIZE;; capacity *= 2) {
     AffinityMask mask(static_cast<std::size_t>(capacity / CPU_SETSIZE));

@@ -1,3 +1,5 @@
+// Reads the hosts that a user gives with -H or in a hostfile. The reader of -H and the planner's reading of hostfiles
+// call it.
 #include "cluster/user_hosts.h"
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ constexpr std::string_view kBlanks = " \t\r";
 constexpr std::size_t kMostShown = 80;
 constexpr std::size_t kMostEntries = 4 * kMostHosts;
 
-/// What cannot be read, without its place.
+/// A mistake in an entry. The callers add the place where it stands.
 struct Problem {
   std::string what;
   std::string hint;
@@ -33,7 +35,7 @@ struct Problem {
 int slots_in(std::string_view text, const std::string& entry) {
   const auto slots = whole_number<int>(text);
   if (slots && *slots >= 1 && *slots <= kMostSlots) return *slots;
-  if (slots && *slots == 0) refuse(entry, "has no worker", "leave the host out");
+  if (slots && *slots == 0) refuse(entry, "has no workers", "leave the host out");
   refuse(entry, fmt::format("has no number of workers from 1 to {}", kMostSlots));
 }
 
@@ -42,7 +44,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && text.find_first_not_of(kLetters) == std::string_view::npos;
 }
 
-/// Of IPv6: two colons at least, and perhaps the interface behind '%'.
+/// An IPv6 address: two colons at least, and perhaps an interface behind '%'.
 bool is_address(std::string_view text) {
   const std::string_view address = text.substr(0, text.find('%'));
   return std::count(address.begin(), address.end(), ':') >= 2 &&
@@ -50,7 +52,7 @@ bool is_address(std::string_view text) {
          (address == text || is_name(text.substr(address.size() + 1)));
 }
 
-/// The part before ':N'. `rest` is what is behind it, with the colon.
+/// Cuts the part before ':N' off `rest`, which keeps the colon.
 std::string_view cut_name(std::string_view& rest) {
   std::size_t end = 0;
   for (bool inside = false; end < rest.size() && (inside || rest[end] != ':'); ++end) {
@@ -68,7 +70,7 @@ std::vector<std::string> names_in(std::string_view text, const std::string& entr
   }
   const auto names = parse_slurm_hosts(text);
   if (!names || !std::all_of(names->begin(), names->end(), is_name)) {
-    refuse(entry, "is no host", "a name, an address, or a range such as 'n[01-16]'");
+    refuse(entry, "is not a host", "a name, an address, or a range such as 'n[01-16]'");
   }
   return *names;
 }
@@ -83,7 +85,7 @@ std::vector<Host> hosts_in(const std::string& entry) {
   }
   if (const auto at = rest.find('@'); at != std::string_view::npos) {
     like.user = rest.substr(0, at);
-    if (!is_name(like.user)) refuse(entry, "has no name of a user before '@'");
+    if (!is_name(like.user)) refuse(entry, "has no user name before '@'");
     rest.remove_prefix(at + 1);
   }
   std::vector<std::string> names;
@@ -114,13 +116,14 @@ class HostCollection {
     repeats_ = true;
     Host& known = hosts_[place->second];
     if (known.user != host.user || known.port != host.port) {
-      refuse(host.name, "is named twice, with different users or ports", "name every host in one way");
+      refuse(host.name, "is named twice, with different users or ports",
+             "use the same user and port for a host everywhere");
     }
     known.slots = std::max(known.slots, 1) + std::max(host.slots, 1);
     if (known.slots > kMostSlots) refuse(host.name, fmt::format("has more than {} workers", kMostSlots));
   }
 
-  /// Where one is named once for each of its workers, all are.
+  /// In a list that names a host once per worker, every entry is one worker.
   std::vector<Host> take() {
     for (Host& host : hosts_) {
       if (repeats_ && host.slots == 0) host.slots = 1;
@@ -135,7 +138,7 @@ class HostCollection {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-/// The next entry of a list, which ends at a comma or blank outside of brackets.
+/// Cuts the next entry off a list. It ends at a comma or blank outside of brackets.
 std::string cut_entry(std::string_view& rest) {
   std::size_t end = 0;
   for (bool inside = false; end < rest.size(); ++end) {
@@ -148,25 +151,25 @@ std::string cut_entry(std::string_view& rest) {
 }
 
 void apply_word(const std::string& word, std::vector<Host>& hosts) {
-  constexpr const char* kKnown = "known are 'slots=4', 'user=bob' and 'port=2222'";
+  constexpr const char* kWords = "use 'slots=4', 'user=bob' or 'port=2222'";
   const std::size_t equals = std::min(word.find('='), word.size());
   const std::string name = word.substr(0, equals);
   const std::string value = word.substr(std::min(equals + 1, word.size()));
-  if (equals == word.size()) refuse(word, "is no 'NAME=VALUE'", kKnown);
+  if (equals == word.size()) refuse(word, "is not of the form 'NAME=VALUE'", kWords);
   if (name == "max_slots" || name == "max-slots") return;
   for (Host& host : hosts) {
     if (name == "slots" || name == "cpu" || name == "cpus" || name == "gpus") {
-      if (host.slots > 0) refuse(word, "is a second number of workers", "give one of them");
+      if (host.slots > 0) refuse(word, "is a second number of workers", "give only one");
       host.slots = slots_in(value, word);
     } else if (name == "user") {
-      if (!is_name(value)) refuse(word, "is no name of a user", kKnown);
+      if (!is_name(value)) refuse(word, "is not a user name", kWords);
       host.user = value;
     } else if (name == "port") {
       const auto port = whole_number<int>(value);
-      if (!port || *port < 1 || *port > kMostPort) refuse(word, "is no port", kKnown);
+      if (!port || *port < 1 || *port > kMostPort) refuse(word, "is not a port", kWords);
       host.port = *port;
     } else {
-      refuse(word, "is not known in a hostfile", kKnown);
+      refuse(word, "is unknown in a hostfile", kWords);
     }
   }
 }
@@ -219,7 +222,7 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& path)
   return all;
 }
 
-std::string in_words(const std::vector<Host>& hosts) {
+std::string text_of(const std::vector<Host>& hosts) {
   std::string text;
   for (const Host& host : hosts) {
     const bool brackets = host.name.find(':') != std::string::npos;

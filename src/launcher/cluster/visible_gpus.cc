@@ -1,3 +1,5 @@
+// Applies CUDA_VISIBLE_DEVICES and its likes to the GPUs of the machine, by the rules of the vendors' runtimes.
+// local_host() calls it with the inventory of find_gpus().
 #include "cluster/visible_gpus.h"
 
 #include <algorithm>
@@ -17,8 +19,8 @@ std::optional<Gpu> first_that(const std::vector<Gpu>& gpus, Matches matches) {
   return found == gpus.end() ? std::nullopt : std::optional(*found);
 }
 
-/// The GPU that a number means, which is what the GPU is called before the variable applies. A GPU in MIG mode is
-/// called by its instances' UUIDs, and its number means the first of them.
+/// The GPU that a number means. The number is the name that the GPU has before the variable applies. Instances are
+/// named by their UUIDs, and the number of a GPU in MIG mode means the first of them.
 std::optional<Gpu> find_by_number(const std::vector<Gpu>& gpus, std::string_view entry) {
   int number = -1;
   const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), number);
@@ -39,7 +41,7 @@ std::optional<Gpu> find_by_uuid(const std::vector<Gpu>& gpus, const std::string&
                            [&](const Gpu& gpu) { return matches(gpu) && uuid_of(gpu) != uuid_of(*found); })) {
     return std::nullopt;
   }
-  // Older drivers do not list instances; whoever can write the UUID of one down has it.
+  // Older drivers do not list instances. A user who gives the UUID of one has it.
   const bool none_listed = std::none_of(gpus.begin(), gpus.end(), [](const Gpu& gpu) { return gpu.is_instance(); });
   if (!found && of_instance && none_listed && !gpus.empty()) return Gpu{-1, entry, entry, false};
   return found;
@@ -54,7 +56,7 @@ std::optional<Gpu> find_gpu(const std::vector<Gpu>& gpus, const std::string& ent
   return gpu;
 }
 
-/// The same device once more: another tile of a GPU is another device.
+/// Whether the device is in the list already. Another tile of a GPU is another device.
 bool has_gpu(const std::vector<Gpu>& gpus, const Gpu& gpu, GpuVendor vendor) {
   return std::any_of(gpus.begin(), gpus.end(), [&](const Gpu& other) {
     return other.index == gpu.index && other.uuid == gpu.uuid &&
@@ -62,7 +64,7 @@ bool has_gpu(const std::vector<Gpu>& gpus, const Gpu& gpu, GpuVendor vendor) {
   });
 }
 
-/// What one variable leaves of `machine`.
+/// The GPUs of `machine` that one variable leaves visible.
 GpuInventory under(GpuInventory machine, const std::string& variable, const Environment& environment) {
   const std::optional<std::string> value = environment.get(variable);
   if (!value || machine.gpus.empty()) return machine;
@@ -70,13 +72,13 @@ GpuInventory under(GpuInventory machine, const std::string& variable, const Envi
   for (const std::string& entry : split_visible_devices(*value)) {
     const std::optional<Gpu> gpu = find_gpu(machine.gpus, entry, machine.vendor);
     if (!gpu) break;
-    if (has_gpu(seen.gpus, *gpu, machine.vendor)) {
+    if (has_gpu(seen.gpus, *gpu, machine.vendor)) {  // the runtimes then see no GPU at all
       seen.gpus.clear();
       break;
     }
     seen.gpus.push_back(*gpu);
   }
-  if (seen.gpus.empty()) seen.detail = variable + "='" + *value + "' leaves none";
+  if (seen.gpus.empty()) seen.detail = variable + "='" + *value + "' hides all GPUs";
   return seen;
 }
 

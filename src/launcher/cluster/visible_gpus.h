@@ -9,22 +9,23 @@
 
 namespace lrun::launcher {
 
-/// The variable by which lrun tells a program which of a vendor's GPUs it may use: 'CUDA_VISIBLE_DEVICES',
+/// The variable with which lrun limits the GPUs of a vendor that a program sees: 'CUDA_VISIBLE_DEVICES',
 /// 'HIP_VISIBLE_DEVICES', 'ZE_AFFINITY_MASK'.
 const char* visibility_variable(GpuVendor vendor);
 
-/// The entries of such a variable's value: split at commas, trimmed. Empty for an empty value.
+/// The entries of such a variable: split at commas and trimmed. Empty for an empty value.
 std::vector<std::string> split_visible_devices(const std::string& value);
 
-/// Which of the machine's GPUs programs started in `environment` see, in the order in which they count them:
+/// Those of the machine's GPUs that programs started in `environment` see, in the order in which they count them:
 ///
 /// NVIDIA   CUDA_VISIBLE_DEVICES
-/// AMD      ROCR_VISIBLE_DEVICES, and of what it leaves HIP_VISIBLE_DEVICES, else CUDA_VISIBLE_DEVICES
+/// AMD      ROCR_VISIBLE_DEVICES, then HIP_VISIBLE_DEVICES or else CUDA_VISIBLE_DEVICES, which count what ROCR leaves
 /// Intel    ZE_AFFINITY_MASK; '1.0' is a tile of GPU 1
 ///
-/// Without the variable all. Entries are indices, UUIDs or unambiguous beginnings of UUIDs; the index or UUID of a GPU
-/// in MIG mode is its first instance. The first entry that names nothing ends the list ('' and '-1': none); a GPU named
-/// twice leaves none.
+/// Without the variable programs see all. Entries are indices, UUIDs or unambiguous beginnings of UUIDs. The index or
+/// UUID of a GPU in MIG mode means its first instance. The list ends at the first entry that matches no GPU, so that ''
+/// and
+/// '-1' hide all. A GPU that is named twice hides all, too.
 GpuInventory visible_gpus(GpuInventory machine, const Environment& environment);
 
 }  // namespace lrun::launcher

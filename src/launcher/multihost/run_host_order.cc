@@ -11,7 +11,7 @@
 #include "cluster/user_hosts.h"
 #include "plan/environment_change.h"
 #include "plan/job_place.h"
-#include "plan/make_plan.h"
+#include "plan/questions.h"
 #include "process/exit_codes.h"
 #include "report/head_channel.h"
 #include "run/run_request.h"

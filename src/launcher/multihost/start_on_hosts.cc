@@ -24,7 +24,7 @@
 #include "multihost/host_output.h"
 #include "multihost/named_hosts.h"
 #include "plan/host_place.h"
-#include "plan/make_plan.h"
+#include "plan/questions.h"
 #include "plan/stop_signals.h"
 #include "process/exit_codes.h"
 #include "process/process_limits.h"

@@ -8,7 +8,7 @@ std::string why_busy(const Gpu& gpu) {
   std::string text = "process " + std::to_string(first.pid);
   if (!first.name.empty()) text += " (" + first.name + ")";
   if (is_taken(gpu)) {
-    text += " has it for itself, by its exclusive mode";
+    text += " uses it exclusively";
   } else {
     text += first.memory_mib < 0 ? " computes on it" : " uses " + std::to_string(first.memory_mib) + " MiB of it";
   }

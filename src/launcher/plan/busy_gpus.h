@@ -7,14 +7,14 @@
 
 namespace lrun::launcher {
 
-/// 'process 4242 (python3) uses 30000 MiB of it, and 2 others'; empty when nobody computes on the GPU.
+/// 'process 4242 (python3) uses 30000 MiB of it, and 2 others'. Empty when no process computes on the GPU.
 std::string why_busy(const Gpu& gpu);
 
-/// True when nobody else could start on it: it is in exclusive mode and taken.
+/// The GPU is in exclusive mode and taken: no other process could start on it.
 bool is_taken(const Gpu& gpu);
 
-/// What to do instead of using `wanted` GPUs of `node` of which some are busy: which ones are free, as one would ask
-/// for them.
+/// The hint where `wanted` GPUs of `node` were asked for and some are busy: the free ones, as an option would name
+/// them.
 std::string busy_hint(const AllocatedNode& node, std::size_t wanted, bool taken);
 
 }  // namespace lrun::launcher

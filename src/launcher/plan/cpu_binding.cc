@@ -1,3 +1,5 @@
+// From the topology of a node's CPUs and the places of its devices to the CPUs of each worker. make_plan() calls
+// bind_workers() for every node, and show_plan() writes the result.
 #include "plan/cpu_binding.h"
 
 #include <fmt/format.h>
@@ -14,10 +16,10 @@ namespace {
 
 using Cores = std::vector<Core>;
 
-/// One device's part of the machine.
+/// The cores of one device.
 struct Share {
   Cores cores;
-  int devices = 1;  ///< that have the same cores
+  int devices = 1;  ///< the number of devices that have these cores
 };
 
 Cores cores_on(const CpuTopology& topology, int Core::*place, int number) {
@@ -28,7 +30,7 @@ Cores cores_on(const CpuTopology& topology, int Core::*place, int number) {
   return cores;
 }
 
-/// The NUMA nodes of all devices of a node, workers' devices one after the other.
+/// The NUMA node of every device of a node, worker by worker.
 class Homes {
  public:
   Homes(const CpuTopology& topology, const NodePlan& node) {
@@ -36,7 +38,7 @@ class Homes {
     for (const WorkerPlan& worker : node.workers) {
       for (const DeviceId& device : worker.devices) {
         const bool usable = !cores_on(topology, &Core::numa_node, device.numa_node).empty();
-        if (!usable && device.numa_node >= 0) strangers_.push_back(device);
+        if (!usable && device.numa_node >= 0) unreachable_.push_back(device);
         nodes_.push_back(usable ? device.numa_node : -1);
         if (!usable) ++unknown;
       }
@@ -45,11 +47,11 @@ class Homes {
   }
 
   [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
-  /// Devices on a NUMA node of which this process may use no CPU.
-  [[nodiscard]] const std::vector<DeviceId>& strangers() const { return strangers_; }
+  /// Devices on a NUMA node where this process may not use any CPU.
+  [[nodiscard]] const std::vector<DeviceId>& unreachable() const { return unreachable_; }
 
  private:
-  /// Blocks of the devices without a node go to blocks of cores.
+  /// Devices without a NUMA node are spread in blocks: neighbours get neighbouring cores.
   void spread(const CpuTopology& topology, std::size_t unknown) {
     std::size_t place = 0;
     for (int& node : nodes_) {
@@ -58,10 +60,10 @@ class Homes {
   }
 
   std::vector<int> nodes_;
-  std::vector<DeviceId> strangers_;
+  std::vector<DeviceId> unreachable_;
 };
 
-/// The place-th of `count` parts; the first ones get one more when it does not come out even.
+/// The place-th of `count` parts. The first parts get one core more where the cores cannot be divided evenly.
 Cores part_of(const Cores& cores, std::size_t place, std::size_t count) {
   const std::size_t size = cores.size() / count;
   const std::size_t more = cores.size() % count;
@@ -87,7 +89,7 @@ std::vector<Cores> cache_groups(const Cores& cores) {
   return groups;
 }
 
-/// The share of the place-th of `count` devices on NUMA node `number`.
+/// The share of the place-th of the `count` devices on NUMA node `number`.
 Share share_on_node(const Setting<Binding>& binding, const CpuTopology& topology, int number, int place, int count) {
   Cores cores = cores_on(topology, &Core::numa_node, number);
   if (binding.value == Binding::kNuma) return {std::move(cores), count};
@@ -154,9 +156,9 @@ std::vector<std::string> bind_workers(const Setting<Binding>& binding, const Cpu
   std::vector<std::string> warnings;
   if (binding.value == Binding::kNone || topology.cores.empty()) return warnings;
   const Homes homes(topology, node);
-  for (const DeviceId& device : homes.strangers()) {
+  for (const DeviceId& device : homes.unreachable()) {
     warnings.push_back(
-        fmt::format("GPU '{}' of '{}' is on NUMA node {}, of which lrun may use no CPU: its worker is "
+        fmt::format("GPU '{}' of '{}' is on NUMA node {}, where lrun may not use any CPU: its worker is "
                     "bound elsewhere",
                     device.id, node.name, device.numa_node));
   }

@@ -7,12 +7,13 @@
 
 namespace lrun::launcher {
 
-/// So many workers, or threads that OMP_NUM_THREADS asks for, may share a CPU before they are warned of: a few on a
-/// laptop are a trial, and 64 on two CPUs a mistake.
+/// More workers than this on one CPU, or more threads that OMP_NUM_THREADS asks for, cause a warning. A few workers on
+/// a laptop are a trial; 64 on two CPUs are a mistake.
 inline constexpr int kMostPerCpu = 4;
 
-/// The warning about workers of the plan's first node that are far more than its CPUs, or else about their threads;
-/// empty: neither. `cpus` are those that may be used. On GPUs and TPUs workers may be more.
+/// The warning where the plan's first node has far more workers than CPUs, or else far more threads. Empty: neither.
+/// Workers on GPUs and TPUs may be more than CPUs.
+/// \param cpus  that lrun may use on this node
 std::string warn_about_crowded_cpus(const LaunchPlan& plan, int cpus, const Environment& environment);
 
 }  // namespace lrun::launcher

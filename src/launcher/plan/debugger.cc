@@ -8,7 +8,7 @@ namespace lrun::launcher {
 
 std::vector<std::string> below_debugger(std::vector<std::string> program) {
   if (is_python(program.front())) {
-    // What Python runs comes after its options; '-m MODULE' is something that pdb runs as well, '-c TEXT' is not.
+    // Python's options come before the script. pdb runs a script or '-m MODULE', but not '-c TEXT'.
     const auto what = std::find_if(program.begin() + 1, program.end(), [](const std::string& word) {
       return !word.starts_with('-') || word == "-m" || word == "-c";
     });

@@ -1,3 +1,5 @@
+// Compares the devices that were asked for with those that a node has. A LaunchRequest and an AllocatedNode come in, a
+// DeviceChoice goes out. run_nodes and task_place call choose_devices().
 #include "plan/device_choice.h"
 
 #include <algorithm>
@@ -54,8 +56,8 @@ class Chooser {
     return gpus(asked);
   }
 
-  /// Only a setting that picks GPUs narrows what workers see; torchrun's count and the default do not, unless a lost
-  /// GPU would be counted in.
+  /// Workers see fewer GPUs than lrun only where the user picked some. torchrun's count and the default leave the
+  /// variable alone, unless workers would then count a lost GPU.
   [[nodiscard]] std::optional<std::string> visible(const DeviceRequest& asked, const std::vector<DeviceId>& chosen,
                                                    bool by_devices) const {
     if (chosen.front().kind != DeviceKind::kGpu) return std::nullopt;
@@ -64,8 +66,7 @@ class Chooser {
     return picked || !first_ones ? std::optional(joined(chosen)) : std::nullopt;
   }
 
-  /// What is said about busy GPUs among `chosen`, where they may be used all the same.
-  /// \throws UserError  one that may not.
+  /// Warnings about busy GPUs among `chosen`. \throws UserError  one of them may not be used
   [[nodiscard]] std::vector<std::string> judge_busy(const DeviceRequest& asked, bool by_devices,
                                                     const std::vector<DeviceId>& chosen) const {
     std::vector<std::string> lines;
@@ -114,12 +115,12 @@ class Chooser {
     if (request_.accelerator.value == DeviceKind::kCpu) {
       if (!only_gpus) return false;
       throw UserError(
-          "'" + as_written(asked) + "' names GPUs, and '" + as_written(request_.accelerator) + "' wants none",
+          "'" + as_written(asked) + "' names GPUs, and '" + as_written(request_.accelerator) + "' excludes them",
           "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (request_.accelerator.value == DeviceKind::kGpu) {
       if (healthy_.empty()) {
-        throw UserError("'" + as_written(request_.accelerator) + "' cannot be had, " + why_none(),
+        throw UserError("'" + as_written(request_.accelerator) + "' is not available: " + why_none(),
                         "use '--accelerator cpu'");
       }
       return true;
@@ -137,7 +138,7 @@ class Chooser {
 
   void check_vendor(const Setting<DeviceRequest>& asked) const {
     if (asked.value.kind != Kind::kXpuCount || node_.gpus.vendor == GpuVendor::kIntel) return;
-    throw UserError("'" + as_written(asked) + "' names GPUs of Intel, and those of '" + node_.name + "' are others",
+    throw UserError("'" + as_written(asked) + "' needs GPUs of Intel, and those of '" + node_.name + "' are not",
                     "use '" + as_written(asked.origin, "gpu") + "'");
   }
 
@@ -185,7 +186,7 @@ class Chooser {
       const Gpu& gpu = find(id, asked);
       check_usable(gpu, id, asked);
       DeviceId device = device_of(gpu);
-      // Who names a GPU by its UUID may not count as NVIDIA's driver does: CUDA puts the fastest first.
+      // A GPU that was named by its UUID stays named so: CUDA may count in another order than NVIDIA's driver.
       const bool by_uuid = id.starts_with("GPU-") && node_.gpus.vendor == GpuVendor::kNvidia;
       if (by_uuid && device.id == std::to_string(gpu.index)) device.id = gpu.uuid;
       if (std::find(chosen.begin(), chosen.end(), device) != chosen.end() || names_again(chosen, gpu)) {
@@ -204,7 +205,7 @@ class Chooser {
     if (index < seen.size()) return seen[index];
     const std::string last = std::to_string(seen.size() - 1);
     throw UserError("there is no GPU '" + id + "' of '" + as_written(asked) + "' on '" + node_.name + "'",
-                    seen.size() == 1 ? "there is one, '0'" : "use those from '0' to '" + last + "'");
+                    seen.size() == 1 ? "there is one, '0'" : "use '0' to '" + last + "'");
   }
 
   /// The place of the one device whose UUID begins with `id`; past the end when there is none.
@@ -213,7 +214,7 @@ class Chooser {
     const auto matches = [&](const Gpu& gpu) { return gpu.uuid.starts_with(id); };
     if (const auto count = std::count_if(seen.begin(), seen.end(), matches); count > 1) {
       throw UserError(std::to_string(count) + " GPUs of '" + node_.name + "' have a UUID that begins with '" + id + "'",
-                      "write more of it");
+                      "write more of the UUID");
     }
     const auto divided = std::find_if(
         seen.begin(), seen.end(), [&](const Gpu& gpu) { return gpu.is_instance() && gpu.gpu_uuid.starts_with(id); });
@@ -266,9 +267,9 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   if (by_devices && request.nproc_per_node.given()) {
     const std::size_t other = devices_for(request.nproc_per_node).size();
     if (other != choice.devices.size()) {
-      throw UserError("'" + as_written(request.devices) + "' makes " + std::to_string(choice.devices.size()) +
-                          " and '" + as_written(request.nproc_per_node) + "' makes " + std::to_string(other) +
-                          " on a node",
+      throw UserError("'" + as_written(request.devices) + "' gives " + std::to_string(choice.devices.size()) +
+                          " and '" + as_written(request.nproc_per_node) + "' gives " + std::to_string(other) +
+                          " workers per node",
                       "give one of them");
     }
   }
@@ -277,7 +278,7 @@ DeviceChoice choose_devices(const LaunchRequest& request, const AllocatedNode& n
   choice.gpu_vendor = node.gpus.vendor;
   choice.warnings = chooser.warnings(asked, choice.devices);
   if (on_tpus && node.tpus.chips == 0) {
-    choice.warnings.emplace_back("this host has no TPU: here this run would be refused");
+    choice.warnings.emplace_back("this host has no TPU: the run would be refused here");
   }
   for (std::string& line : chooser.judge_busy(asked.value, by_devices, choice.devices)) {
     choice.warnings.push_back(std::move(line));

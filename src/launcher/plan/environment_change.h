@@ -8,11 +8,11 @@
 
 namespace lrun::launcher {
 
-/// One variable that workers are to have otherwise than lrun itself.
+/// A difference between the environment of workers and that of lrun.
 struct EnvironmentChange {
   enum class Kind {
     kSet,     ///< to `value`
-    kPassOn,  ///< as lrun has it, even if lrun takes it out otherwise
+    kPassOn,  ///< as lrun has it, even if lrun would remove it
     kUnset,
   };
   Kind kind = Kind::kSet;
@@ -27,20 +27,20 @@ struct EnvironmentChange {
 /// '--env NAME=value', '--unset NAME'.
 std::string as_written(const EnvironmentChange& change);
 
-/// \throws UserError  lrun itself gives this variable to workers; always.
+/// \throws UserError  lrun itself gives this variable to workers; always
 [[noreturn]] void refuse_own_variable(const EnvironmentChange& change);
 
-/// Adds a change; one of the same name from a weaker source gives way to it.
+/// Adds a change. It replaces a change of the same name that does not come from a stronger source.
 /// \throws UserError  the same source sets the name and unsets it, or lrun itself gives this variable to workers.
 void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange change);
 
 /// The environment that workers start from.
 Environment changed(const Environment& base, const std::vector<EnvironmentChange>& changes);
 
-/// True when workers are to have the variable whatever lrun does with it otherwise.
+/// The user gives the variable to workers, whatever lrun would do with it.
 bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view name);
 
-/// One line for each variable that is to be passed on and is not there.
+/// One line for each variable that should be passed on and does not exist.
 std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes);
 
 }  // namespace lrun::launcher

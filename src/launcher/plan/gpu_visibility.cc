@@ -10,8 +10,8 @@
 namespace lrun::launcher {
 namespace {
 
-/// What CUDA_VISIBLE_DEVICES of each worker is without GPUs of our own choice, as torchrun's --virtual-local-rank: the
-/// local-rank-th entry of the launcher's, or the bare number.
+/// lrun chose no GPUs. As under torchrun's --virtual-local-rank, each worker gets the entry of the launcher's
+/// CUDA_VISIBLE_DEVICES at its local rank, or the bare number.
 void isolate_by_name(NodePlan& node, const std::optional<std::string>& launcher_has) {
   const std::vector<std::string> entries = split_visible_devices(launcher_has.value_or(""));
   for (WorkerPlan& worker : node.workers) {
@@ -49,7 +49,7 @@ void set_visible_devices(LaunchPlan& plan, const std::vector<DeviceChoice>& choi
 
 bool is_instance(const DeviceId& device) { return device.id.starts_with("MIG-"); }
 
-/// One process can use one instance of a GPU in MIG mode and nothing else: workers on such devices see only their own.
+/// A process can use only one instance of a GPU in MIG mode, so that workers on such devices see only their own.
 bool needs_isolation(const LaunchPlan& plan) {
   bool needed = false;
   for (const NodePlan& node : plan.nodes) {

@@ -1,3 +1,5 @@
+// The variables of workers under strategy 'horovod', and the checks of a plan for them. WorkerEnvironment adds the
+// variables, and make_plan() calls check_horovod().
 #include "plan/horovod_environment.h"
 
 #include <fmt/format.h>
@@ -11,19 +13,19 @@
 namespace lrun::launcher {
 namespace {
 
-/// A value of the user's is kept; of the controllers it is the one that there is.
+/// lrun keeps the user's value. refuse_other_controllers() has refused any other controller than Gloo.
 bool is_users(std::string_view name) {
   return name == "HOROVOD_GLOO_IFACE" || name == "PYTHONUNBUFFERED" || name == "HOROVOD_CONTROLLER" ||
          name == "HOROVOD_CPU_OPERATIONS";
 }
 
-/// Horovod itself decides by these what it is built for, and waits for an MPI that nobody has started.
+/// With another controller Horovod would wait for an MPI that no one has started.
 void refuse_other_controllers(const Environment& environment) {
   for (const char* const name : {"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS"}) {
     const auto value = environment.get(name);
     if (!value || value->empty()) continue;
     if (lower_case(*value) == "gloo") continue;
-    throw UserError(fmt::format("'{}={}': lrun meets Horovod's ranks over Gloo", name, *value),
+    throw UserError(fmt::format("'{}={}': lrun connects Horovod's ranks over Gloo", name, *value),
                     fmt::format("unset {}; with MPI, 'mpirun -np N PROGRAM' starts a program of Horovod", name));
   }
 }
@@ -31,16 +33,17 @@ void refuse_other_controllers(const Environment& environment) {
 void refuse_store_of_rank_0(const LaunchPlan& plan) {
   if (!plan.rank_0_hosts_store) return;
   throw UserError(
-      "'TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1' and strategy 'horovod' do not go together: lrun serves "
+      "'TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1' and strategy 'horovod' cannot be combined: lrun serves "
       "Horovod's rendezvous at the port that rank 0 would take",
       "unset TORCH_DISABLE_SHARE_RDZV_TCP_STORE");
 }
 
-/// Horovod's client of the rendezvous knows no others.
+/// Horovod's client of the rendezvous knows IPv4 alone.
 void refuse_ipv6(const LaunchPlan& plan) {
-  const std::string meeting = plan.rendezvous && plan.rendezvous->etcd.empty() ? plan.rendezvous->host : std::string();
+  const std::string rendezvous =
+      plan.rendezvous && plan.rendezvous->etcd.empty() ? plan.rendezvous->host : std::string();
   const std::string own = plan.rendezvous ? plan.rendezvous->local_addr : std::string();
-  for (const std::string& address : {plan.master_addr, meeting, own}) {
+  for (const std::string& address : {plan.master_addr, rendezvous, own}) {
     if (address.find(':') == std::string::npos) continue;
     throw UserError(fmt::format("'{}': Horovod reaches its rendezvous over IPv4 only", address),
                     "use an IPv4 address, or a name that has one");
@@ -96,8 +99,8 @@ WorkerEnvironment::Variables horovod_variables_of(const WorkerPlan& worker, cons
 std::string horovod_note(int world_size) {
   if (world_size == 1) return {};
   return fmt::format(
-      "Horovod averages gradients over {0} workers: lr x {0} is for a program of Horovod to set where the learning "
-      "rate was found with one (linear rule, with warm-up); in one of liblrun session.optimizer() multiplies it",
+      "Horovod averages gradients over {0} workers: a program of Horovod should scale a learning rate tuned for one "
+      "worker by {0} (linear rule, with warm-up); session.optimizer() of liblrun does so itself",
       world_size);
 }
 
@@ -109,7 +112,8 @@ void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan)
   refuse_ipv6(plan);
   if (plan.isolate_gpus) {
     plan.warnings.emplace_back(
-        "each worker sees only its own GPU, as number 0: a program that chooses one by hvd.local_rank() misses it");
+        "each worker sees only its own GPU, as number 0: a program that chooses one by hvd.local_rank() does not find "
+        "it");
   }
   const std::string note = horovod_note(plan.world_size);
   if (!note.empty() && (shown || !plan.rendezvous)) plan.notes.push_back(note);

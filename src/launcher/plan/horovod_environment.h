@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-/// What a worker gets besides kContract where the strategy is horovod, in the order of the manual: where it is, in the
-/// names that Horovod reads, and where it meets the others.
+/// The variables of a worker under strategy 'horovod' besides kContract, in the order of the manual: its place, under
+/// the names that Horovod reads, and the address of the rendezvous.
 inline constexpr ContractVariable kHorovodContract[] = {
     {"HOROVOD_RANK", ContractVariable::Scope::kRank, "as RANK"},
     {"HOROVOD_SIZE", ContractVariable::Scope::kRun, "as WORLD_SIZE"},
@@ -22,28 +22,28 @@ inline constexpr ContractVariable kHorovodContract[] = {
     {"HOROVOD_GLOO_RENDEZVOUS_ADDR", ContractVariable::Scope::kRun, "as MASTER_ADDR"},
     {"HOROVOD_GLOO_RENDEZVOUS_PORT", ContractVariable::Scope::kRun, "as MASTER_PORT"},
     {"HOROVOD_GLOO_IFACE", ContractVariable::Scope::kNode,
-     "the network interface by which others reach this node; a value of the user's is kept"},
-    {"PYTHONUNBUFFERED", ContractVariable::Scope::kRun, "1; a value of the user's is kept"},
+     "the network interface by which others reach this node; a value set by the user is kept"},
+    {"PYTHONUNBUFFERED", ContractVariable::Scope::kRun, "1; a value set by the user is kept"},
 };
 
 [[nodiscard]] bool is_horovod(const LaunchPlan& plan);
 
-/// What is equal for the workers of `node`, in the order of the contract.
+/// The variables that are equal for the workers of `node`, in the order of the contract.
 WorkerEnvironment::Variables horovod_variables(const LaunchPlan& plan, const NodePlan& node, const Environment& base,
                                                const RunFacts& facts);
 
-/// What is each worker's own.
-/// \param earlier  how many of the nodes before the worker's have so many workers
-/// \param all      the same of all nodes
+/// The variables that each worker has for itself.
+/// \param earlier  the number of nodes before the worker's, by their number of workers
+/// \param all      the number of all nodes, by their number of workers
 WorkerEnvironment::Variables horovod_variables_of(const WorkerPlan& worker, const std::map<int, int>& earlier,
                                                   const std::map<int, int>& all);
 
-/// What the number of workers means for the learning rate; empty: nothing.
+/// The note about the learning rate for so many workers. Empty for one.
 std::string horovod_note(int world_size);
 
-/// What of a plan cannot be together with Horovod. Adds warnings, and horovod_note() where the plan is only `shown` or
-/// its launcher meets no other: how many workers a job has is known when its nodes have met. \throws UserError  it
-/// cannot.
+/// Checks a plan of strategy 'horovod' and adds warnings to it. Adds horovod_note() where the plan is only `shown` or
+/// has one node; otherwise the number of workers is only known after the rendezvous. \throws UserError  the plan has
+/// something that Horovod cannot work with
 void check_horovod(const Environment& environment, bool shown, LaunchPlan& plan);
 
 }  // namespace lrun::launcher

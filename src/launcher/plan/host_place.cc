@@ -1,3 +1,5 @@
+// The place of a run whose hosts the user names. A LaunchRequest and the list of hosts come in; a request with its
+// place and an Allocation go out. multihost calls it on the head.
 #include "plan/host_place.h"
 
 #include <fmt/format.h>
@@ -11,7 +13,7 @@ namespace {
 template <class T>
 void refuse_beside_hosts(const Setting<T>& setting, const LaunchRequest& request, const std::string& why) {
   if (!setting.given()) return;
-  throw UserError(fmt::format("'{}' and '{}' do not go together: {}", setting.origin, hosts_as_written(request), why),
+  throw UserError(fmt::format("'{}' and '{}' cannot be combined: {}", setting.origin, hosts_as_written(request), why),
                   fmt::format("leave '{}' out", setting.origin));
 }
 
@@ -20,7 +22,7 @@ void refuse_spares(const LaunchRequest& request, std::size_t hosts) {
   if (!request.spares.given()) return;
   const std::size_t least = hosts - std::min(hosts - 1, static_cast<std::size_t>(request.spares.value));
   throw UserError(
-      fmt::format("'{} {}' and '{}' do not go together: all hosts that you name take part", request.spares.origin,
+      fmt::format("'{} {}' and '{}' cannot be combined: all named hosts take part", request.spares.origin,
                   request.spares.value, hosts_as_written(request)),
       hosts == 1
           ? fmt::format("leave '{}' out", request.spares.origin)
@@ -29,17 +31,17 @@ void refuse_spares(const LaunchRequest& request, std::size_t hosts) {
 
 void check_others(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
-  refuse_beside_hosts(rendezvous.endpoint, request, "the launchers meet on the first host");
+  refuse_beside_hosts(rendezvous.endpoint, request, "the first host hosts the rendezvous");
   refuse_beside_hosts(rendezvous.node_rank, request, "a node's rank is its place among the hosts");
   refuse_beside_hosts(rendezvous.local_addr, request, "it would be the same on all hosts");
   refuse_beside_hosts(request.setup.debug_rank, request, "a debugger needs the terminal of its host");
   if (request.standalone) {
-    throw UserError(fmt::format("'--standalone' and '{}' do not go together", hosts_as_written(request)),
+    throw UserError(fmt::format("'--standalone' and '{}' cannot be combined", hosts_as_written(request)),
                     "leave one of them out");
   }
   if (request.standard_input) {
     throw UserError(
-        fmt::format("'--stdin' and '{}' do not go together: rank 0 may be on another host", hosts_as_written(request)),
+        fmt::format("'--stdin' and '{}' cannot be combined: rank 0 may be on another host", hosts_as_written(request)),
         "let rank 0 read a file instead");
   }
 }
@@ -52,7 +54,7 @@ void check_nodes(const LaunchRequest& request, const std::vector<Host>& hosts) {
   const std::vector<Host> first(hosts.begin(), hosts.begin() + (fewer ? asked.value : 0));
   throw UserError(fmt::format("'{} {}': '{}' names {} {}", asked.origin, asked.value, hosts_as_written(request), count,
                               count == 1 ? "host" : "hosts"),
-                  fewer ? fmt::format("leave '{}' out, or write '-H {}'", asked.origin, in_words(first))
+                  fewer ? fmt::format("leave '{}' out, or write '-H {}'", asked.origin, text_of(first))
                         : fmt::format("leave '{}' out, or name as many hosts", asked.origin));
 }
 

@@ -9,25 +9,23 @@
 
 namespace lrun::launcher {
 
-/// True when the user says on which hosts the run is to be.
+/// The user names the hosts of the run.
 bool names_hosts(const LaunchRequest& request);
 
-/// Where the hosts stand, for messages: '-H a:4,b:4', '--hostfile hosts'.
+/// The option that names the hosts, for messages: '-H a:4,b:4', '--hostfile hosts'.
 std::string hosts_as_written(const LaunchRequest& request);
 
-/// The devices of a run on `hosts`, told host by host, and its number of nodes: what else the request says about them
-/// has to agree.
-/// \throws UserError  two options contradict each other, or one cannot be together with hosts.
+/// The request with the number of nodes of `hosts`. Devices that the list gives host by host replace those of the
+/// request. \throws UserError  an option contradicts the list, or cannot be combined with hosts
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts);
 
 /// What the list of hosts says of the devices of this one; kNone: nothing.
 DeviceRequest devices_of(const Host& host);
 
-/// Where it was said of this host which devices it uses, or how many.
+/// The option that says which devices this host uses, or how many.
 std::string devices_origin_of(const LaunchRequest& request, const Host& host);
 
-/// The nodes of such a run before any of them was asked: all are taken to be like this host.
-/// \param here  this host
+/// The nodes of such a run before any of them has answered. Each is taken to be like `here`, this host.
 Allocation allocation_of_hosts(const LaunchRequest& request, const std::vector<Host>& hosts, const AllocatedNode& here);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// The number of workers on each host of a list, where options count workers, too. The hosts and a LaunchRequest come
+// in, the hosts that are used go out. host_place and multihost call it.
 #include "plan/host_workers.h"
 
 #include <fmt/format.h>
@@ -19,14 +21,14 @@ int total_slots(const std::vector<Host>& hosts) {
   return total;
 }
 
-/// mpirun's and horovodrun's -n and -np are of all hosts together.
+/// -n and -np of mpirun and horovodrun are totals over all hosts.
 bool is_total(const Setting<DeviceRequest>& setting) {
   return setting.origin.starts_with("-n") || setting.origin == "--num-proc";
 }
 
 bool can_be_shared_out(std::optional<int> number) { return number && *number >= 1 && *number <= kMostSlots; }
 
-/// The first hosts get as many workers as they may have, until all workers have a place.
+/// Fills the hosts in their order, until all workers have a place.
 std::vector<Host> filled(std::vector<Host> hosts, int workers) {
   for (Host& host : hosts) {
     const int slots = std::min(host.slots, workers);
@@ -38,7 +40,7 @@ std::vector<Host> filled(std::vector<Host> hosts, int workers) {
   return hosts;
 }
 
-/// Equal parts as far as that goes.
+/// Equal parts, and one worker more on the first hosts where it does not come out even.
 std::vector<Host> shared_out(std::vector<Host> hosts, int workers) {
   const int count = static_cast<int>(hosts.size());
   for (int i = 0; i < count; ++i) hosts[static_cast<std::size_t>(i)].slots = workers / count + (i < workers % count);
@@ -51,9 +53,9 @@ std::vector<Host> with_slots(std::vector<Host> hosts, int each) {
   return hosts;
 }
 
-/// The corrected list where all hosts have `workers` together.
+/// The list with `workers` in all, for hints.
 std::string list_of(const std::vector<Host>& hosts, int workers) {
-  return in_words(workers < total_slots(hosts) ? filled(hosts, workers) : shared_out(hosts, workers));
+  return text_of(workers < total_slots(hosts) ? filled(hosts, workers) : shared_out(hosts, workers));
 }
 
 bool all_have(const std::vector<Host>& hosts, std::optional<int> slots) {
@@ -67,16 +69,16 @@ bool all_have(const std::vector<Host>& hosts, std::optional<int> slots) {
                   fmt::format("write '-H {}'", list_of(hosts, number)));
 }
 
-/// People of mpirun mean all hosts, people of torchrun each.
+/// Users of mpirun mean all hosts, users of torchrun each.
 [[noreturn]] void refuse_two_meanings(const Setting<DeviceRequest>& asked, const LaunchRequest& request,
                                       const std::vector<Host>& hosts, int number) {
-  throw UserError(fmt::format("'{}' beside '{}' may be of each host, or of all together", as_written(asked),
+  throw UserError(fmt::format("'{}' with '{}' could mean each host, or all hosts in total", as_written(asked),
                               hosts_as_written(request)),
-                  fmt::format("write '--devices {}' for {} on each host, or '-H {}' for {} in all", number, number,
+                  fmt::format("write '--devices {}' for {} on each host, or '-H {}' for {} in total", number, number,
                               list_of(hosts, number), number));
 }
 
-/// A number beside hosts with numbers of their own.
+/// The list has numbers of workers, and an option has one, too.
 void check_beside_slots(const Setting<DeviceRequest>& setting, const LaunchRequest& request,
                         const std::vector<Host>& hosts) {
   if (!setting.given()) return;
@@ -94,10 +96,10 @@ void check_beside_slots(const Setting<DeviceRequest>& setting, const LaunchReque
   throw UserError(fmt::format("'{}' and '{}' contradict each other: the hosts have {} workers in all",
                               as_written(setting), written, total),
                   fmt::format("leave '{}' out, or write '-H {}'", setting.origin,
-                              of_all ? list_of(hosts, *number) : in_words(with_slots(hosts, *number))));
+                              of_all ? list_of(hosts, *number) : text_of(with_slots(hosts, *number))));
 }
 
-/// Hosts of which nobody said how many workers they have.
+/// The list has no numbers of workers.
 void check_beside_names(const Setting<DeviceRequest>& setting, const LaunchRequest& request,
                         const std::vector<Host>& hosts) {
   const auto number = setting.value.number();
@@ -124,7 +126,7 @@ std::vector<Host> used_by_horovodrun(std::vector<Host> hosts, const LaunchReques
   if (!numbered && hosts.size() == 1) return hosts;
   if (!numbered) hosts = with_slots(std::move(hosts), 1);
   if (*number > total_slots(hosts)) {
-    refuse_more_than_all(asked, request, hosts, *number, numbered ? "" : ", one each as none has a number");
+    refuse_more_than_all(asked, request, hosts, *number, numbered ? "" : ", one each because none has a number");
   }
   return filled(std::move(hosts), *number);
 }
@@ -136,7 +138,7 @@ bool have_slots(const LaunchRequest& request, const std::vector<Host>& hosts) {
   if (counted == 0) return false;
   if (static_cast<std::size_t>(counted) == hosts.size()) return true;
   const auto without = std::find_if(hosts.begin(), hosts.end(), [](const Host& host) { return host.slots == 0; });
-  throw UserError(fmt::format("'{}' says of some hosts how many workers they have, and not of '{}'",
+  throw UserError(fmt::format("'{}' gives a number of workers for some hosts, but not for '{}'",
                               hosts_as_written(request), without->name),
                   fmt::format("write '{}:1' for one worker", without->name));
 }
@@ -159,7 +161,7 @@ void refuse_total_of_unnamed_nodes(const LaunchRequest& request) {
   const bool of_all = personality_of(request.compat).processes_of_all_hosts && is_total(asked);
   if (!of_all || !number || request.num_nodes.value <= 1) return;
   throw UserError(
-      fmt::format("'{}' of horovodrun is of all nodes together, and the other nodes of '{} {}' are not named",
+      fmt::format("'{}' of horovodrun is a total over all nodes, and '{} {}' does not name the other nodes",
                   as_written(asked), request.num_nodes.origin, request.num_nodes.value),
       fmt::format("write '--devices {}' for {} on each node, or name them with '-H a:4,b:4'", *number, *number));
 }

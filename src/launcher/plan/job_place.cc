@@ -1,3 +1,5 @@
+// The place of this launcher in a job that a cluster's manager knows. A LaunchRequest and an Allocation come in, the
+// request with number of nodes, node rank and endpoint goes out. main() calls placed() before make_plan().
 #include "plan/job_place.h"
 
 #include <fmt/format.h>
@@ -11,35 +13,35 @@
 namespace lrun::launcher {
 namespace {
 
-bool names_place(const LaunchRequest& request) {
+bool names_endpoint(const LaunchRequest& request) {
   return request.rendezvous.endpoint.given() || request.rendezvous.master_addr.given();
 }
 
-/// Everything that launchers need to meet but for their ranks, which they would else give out themselves.
-bool is_by_hand(const LaunchRequest& request) { return names_place(request) && request.num_nodes.given(); }
+/// The user gives all that launchers need to meet. They can give out the ranks themselves.
+bool is_by_hand(const LaunchRequest& request) { return names_endpoint(request) && request.num_nodes.given(); }
 
-const std::string& place_named(const LaunchRequest& request) {
+const std::string& host_named(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   return rendezvous.endpoint.given() ? rendezvous.endpoint.value.host : rendezvous.master_addr.value;
 }
 
-/// A place at which only launchers of one host can meet.
+/// The endpoint is one at which only launchers of the same host can meet.
 bool names_own_host(const LaunchRequest& request) {
-  return names_place(request) && !loopback_address_of(place_named(request)).empty();
+  return names_endpoint(request) && !loopback_address_of(host_named(request)).empty();
 }
 
 const std::string& or_source(const std::string& by, const Allocation& allocation) {
   return by.empty() ? allocation.source : by;
 }
 
-/// \param by  the variable, or what stands for it; \param said  'RANK says node rank 1'
+/// \param said  'RANK says node rank 1'
 [[noreturn]] void refuse_contradiction(const std::string& origin, const std::string& value, const std::string& said) {
   const bool is_variable = origin.find(':') == std::string::npos;  // else 'lrun.toml:3: num_nodes'
   throw UserError(fmt::format("'{}{}{}', and {}", origin, is_variable ? "=" : " ", value, said),
-                  "remove one of them; '--num_nodes', '--node-rank' and '--rdzv-endpoint' come before both");
+                  "remove one of them; '--num_nodes', '--node-rank' and '--rdzv-endpoint' override both");
 }
 
-/// Several launchers a host would each start all workers of it.
+/// Each of several launchers on a host would start all workers of the host.
 void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& request) {
   const JobPlace& job = *allocation.job;
   if (job.tasks_here <= 1) return;
@@ -47,55 +49,56 @@ void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& req
   const bool one_host = job.tasks == job.tasks_here;
   const std::string line = one_host ? fmt::format("lrun --devices {} …", devices)
                                     : fmt::format("{} lrun --devices {} …", job.one_a_node, devices);
-  throw UserError(fmt::format("{} starts {} tasks on this host, and each is an lrun that would start all workers of it",
-                              allocation.source, job.tasks_here),
-                  fmt::format("write '{}', or give '--standalone' to every lrun that is to stay alone", line));
+  throw UserError(
+      fmt::format("{} starts {} tasks on this host, and each is an lrun that would start all workers of the host",
+                  allocation.source, job.tasks_here),
+      fmt::format("write '{}', or give '--standalone' to every lrun that should run by itself", line));
 }
 
-/// Launchers whose meeting the user named, and of which srun starts more than there are to be nodes: most often all of
-/// a job that was sized for a task a rank.
+/// The user names the endpoint and the number of nodes, and srun starts more launchers than that. Most often these are
+/// the tasks of a job that was sized for a task per rank.
 void refuse_more_launchers(const Allocation& allocation, const LaunchRequest& request) {
   const int nodes = request.num_nodes.value;
-  const bool by_hand = request.compat == Compat::kLrun && !request.standalone && names_place(request) && nodes > 1;
+  const bool by_hand = request.compat == Compat::kLrun && !request.standalone && names_endpoint(request) && nodes > 1;
   if (!by_hand || allocation.tasks_of_step <= nodes) return;
-  throw UserError(fmt::format("'{} {}', and srun starts {} tasks, each of them an lrun that would be a node",
+  throw UserError(fmt::format("'{} {}', but srun starts {} tasks, each of which is an lrun for one node",
                               request.num_nodes.origin, nodes, allocation.tasks_of_step),
                   fmt::format("write 'srun --nodes={} --ntasks-per-node=1 lrun …'", nodes));
 }
 
-/// GPUs that Slurm gave to the job and of which the user said nothing: all but the one that lrun takes by itself.
+/// Slurm gave several GPUs to the job, and without an option lrun would use one of them.
 void refuse_idle_gpus(const Allocation& allocation, const LaunchRequest& request) {
   const bool says =
       request.devices.given() || request.nproc_per_node.given() || request.accelerator.value == DeviceKind::kCpu;
   const bool of_rank = allocation.job && allocation.job->task;
-  const bool sees = allocation.nodes.front().gpus.gpus.size() > 1;  // a whole node may be given to a job on its CPUs
+  const bool sees = allocation.nodes.front().gpus.gpus.size() > 1;  // a job on CPUs may have a whole node
   if (says || of_rank || request.standalone || !sees || allocation.gpus_given <= 1) return;
-  throw UserError(fmt::format("this job was given {} GPUs on a node, and without '--devices' lrun uses one of them",
+  throw UserError(fmt::format("this job has {} GPUs per node, but without '--devices' lrun uses only one",
                               allocation.gpus_given),
                   "write 'lrun --devices auto …' for all of them, or '--devices 1'");
 }
 
-/// A job of several hosts, of which only this one would do anything.
+/// A job of several hosts would use only this one.
 void refuse_idle_hosts(const Allocation& allocation, const LaunchRequest& request) {
   const std::vector<std::string>& hosts = allocation.listed_hosts;
   const bool alone = request.num_nodes.given() && request.num_nodes.value == 1;
   if (hosts.empty() || alone || is_by_hand(request)) return;
-  // PBS lists them as --hostfile reads them, and does not mind ssh inside of a job.
+  // PBS lists hosts as --hostfile reads them, and allows ssh inside of a job.
   const std::string line =
       allocation.reason == "PBS_NODEFILE"
           ? "lrun --hostfile $PBS_NODEFILE …"
           : fmt::format("mpirun --map-by ppr:1:node lrun --rdzv-endpoint {}:29500 …", hosts.front());
-  throw UserError(fmt::format("{} gives this job {} hosts ('{}' is the first) and starts lrun on this one alone",
+  throw UserError(fmt::format("{} gives this job {} hosts ('{}' is the first) and starts lrun only on this one",
                               allocation.source, hosts.size(), hosts.front()),
-                  fmt::format("write '{}', or '--num_nodes 1' for this host alone", line));
+                  fmt::format("write '{}', or '--num_nodes 1' for only this host", line));
 }
 
-void refuse_unknown_place(const Allocation& allocation, const LaunchRequest& request) {
+void refuse_missing_endpoint(const Allocation& allocation, const LaunchRequest& request) {
   const JobPlace& job = *allocation.job;
-  if (!job.host.empty() || names_place(request) || request.dry_run != DryRun::kNo) return;
+  if (!job.host.empty() || names_endpoint(request) || request.dry_run != DryRun::kNo) return;
   const std::string host = job.node_rank == 0 ? allocation.nodes.front().name : "HOST";
   const std::string which = job.node_rank == 0 ? "this is node rank 0" : "HOST is that of node rank 0";
-  throw UserError(fmt::format("{} tells {} launchers their ranks, and not where to meet", allocation.source,
+  throw UserError(fmt::format("{} gives {} launchers their ranks, but no rendezvous endpoint", allocation.source,
                               request.num_nodes.value),
                   fmt::format("give each '--rdzv-endpoint {}:29500', or MASTER_ADDR={}; {}", host, host, which));
 }
@@ -107,31 +110,31 @@ int nodes_of(const Allocation& allocation) {
 /// 'Slurm job 12 has 3 nodes'
 std::string has_nodes(const LaunchRequest& request, const Allocation& allocation) {
   const std::string text = fmt::format("{} has {} nodes", allocation.source, nodes_of(allocation));
-  return request.spares.value == 0 ? text : fmt::format("{}, {} of them to wait", text, request.spares.value);
+  return request.spares.value == 0 ? text : fmt::format("{}, {} of them spares", text, request.spares.value);
 }
 
-/// Spares are nodes of a job which a manager counts, and one at least has to be no spare.
+/// Spares are nodes of a job that a manager counts, and at least one node has to work.
 void check_spares(const LaunchRequest& request, const Allocation& allocation, bool takes_part) {
   const Setting<int>& spares = request.spares;
   if (!spares.given()) return;
   const std::string asked = fmt::format("'{} {}'", spares.origin, spares.value);
   if (takes_part && allocation.job->task) {
-    throw UserError(fmt::format("{}: {} starts a launcher a rank", asked, allocation.source),
+    throw UserError(fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
                     fmt::format("write '{}1 lrun --spares {} …'", allocation.job->task->tasks_a_node, spares.value));
   }
   if (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes)) {
     throw UserError(
-        fmt::format("{}: this is no job of several nodes, of which some could wait", asked),
-        "ask Slurm for more nodes; where you start lrun on each yourself, one that comes beyond '--num_nodes' "
-        "waits without being told to");
+        fmt::format("{}: spares need a job of several nodes", asked),
+        "ask Slurm for more nodes; where you start lrun on each node yourself, extra nodes beyond '--num_nodes' "
+        "become spares");
   }
   const int nodes = nodes_of(allocation);
   if (spares.value < nodes) return;
-  throw UserError(fmt::format("{}: {} has {} nodes, and one at least has to work", asked, allocation.source, nodes),
+  throw UserError(fmt::format("{}: {} has {} nodes, and at least one has to work", asked, allocation.source, nodes),
                   fmt::format("write '--spares {}'", nodes - 1));
 }
 
-/// The number of nodes: as the manager started launchers, unless fewer are to be used of those that wait to be started.
+/// The number of nodes is that of the manager. The user may ask for fewer where lrun has yet to start the launchers.
 void take_nodes(LaunchRequest& request, const Allocation& allocation) {
   const int nodes = nodes_of(allocation) - request.spares.value;
   const Setting<int>& asked = request.num_nodes;
@@ -141,7 +144,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
   if (asked.given() && (least > nodes || (fewer && allocation.job))) {
     const bool is_flag = asked.source == Source::kFlag;
     if (!is_flag && !by.empty()) {
-      refuse_contradiction(asked.origin, std::to_string(asked.value), fmt::format("{} says {} nodes", by, nodes));
+      refuse_contradiction(asked.origin, std::to_string(asked.value), fmt::format("{} gives {} nodes", by, nodes));
     }
     const bool by_srun = allocation.job && by.empty();
     throw UserError(fmt::format("'{} {}': {}", asked.origin, asked.value, has_nodes(request, allocation)),
@@ -152,7 +155,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
   if (!fewer) request.num_nodes = {nodes, Source::kScheduler, or_source(by, allocation)};
 }
 
-/// The launchers that are to be started would all inherit it.
+/// All launchers that lrun is about to start would inherit the node rank.
 void refuse_rank_of_many(const LaunchRequest& request, const Allocation& allocation) {
   const Setting<int>& rank = request.rendezvous.node_rank;
   if (!rank.given() || nodes_to_start(request, allocation) == 0) return;
@@ -162,9 +165,9 @@ void refuse_rank_of_many(const LaunchRequest& request, const Allocation& allocat
 }
 
 /// A manager that does not know the number of nodes may have started only some of them, such as the workers beside a
-/// master: who also says where node rank 0 is may number all, of which these come later.
+/// master. A user who also says where node rank 0 is may then number all nodes.
 bool may_number_nodes(const LaunchRequest& request, const JobPlace& job) {
-  const bool says_where = names_place(request) || job.host_by == "MASTER_ADDR";
+  const bool says_where = names_endpoint(request) || job.host_by == "MASTER_ADDR";
   const Setting<int>& rank = request.rendezvous.node_rank;
   return rank.source == Source::kFlag || (!job.knows_nodes && says_where && rank.value > job.node_rank);
 }
@@ -180,29 +183,29 @@ void take_node_rank(LaunchRequest& request, const Allocation& allocation) {
   }
 }
 
-/// Slurm says which host node rank 0 is on, where launchers meet but for c10d, and which are the others.
-void refuse_meeting_elsewhere(const LaunchRequest& request, const Allocation& allocation) {
+/// Slurm reports the host of node rank 0, where the rendezvous has to be, except with c10d.
+void refuse_other_endpoint(const LaunchRequest& request, const Allocation& allocation) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   const JobPlace& job = *allocation.job;
   const bool by_slurm = job.knows_nodes && job.nodes_by.empty() && rendezvous.node_rank.source == Source::kScheduler;
   if (!by_slurm) return;
-  const std::string& host = place_named(request);
+  const std::string& host = host_named(request);
   const std::string& origin = rendezvous.endpoint.given() ? rendezvous.endpoint.origin : rendezvous.master_addr.origin;
   if (names_own_host(request) && allocation.nodes.size() > 1) {
     throw UserError(
-        fmt::format("'{}' names '{}', which each of {} nodes takes for itself", origin, host, allocation.nodes.size()),
-        fmt::format("leave '{}' out, or write '--standalone' for a run on each node alone", origin));
+        fmt::format("'{}' names '{}', which means each of {} nodes itself", origin, host, allocation.nodes.size()),
+        fmt::format("leave '{}' out, or write '--standalone' for a separate run on each node", origin));
   }
   if (rendezvous.backend.value != RendezvousBackend::kStatic) return;
   const std::string name = host.substr(0, host.find('.'));
   const auto is_named = [&](const AllocatedNode& node) { return node.name == name; };
   if (name == job.host || std::none_of(allocation.nodes.begin(), allocation.nodes.end(), is_named)) return;
   throw UserError(
-      fmt::format("'{}' names '{}', and the launchers meet on node rank 0, which is '{}'", origin, host, job.host),
+      fmt::format("'{}' names '{}', but the rendezvous is on node rank 0, which is '{}'", origin, host, job.host),
       fmt::format("name '{}', or leave '{}' out", job.host, origin));
 }
 
-void take_meeting(LaunchRequest& request, const Allocation& allocation) {
+void take_endpoint(LaunchRequest& request, const Allocation& allocation) {
   constexpr int kUsualPort = 29'500;
   const JobPlace& job = *allocation.job;
   RendezvousRequest& rendezvous = request.rendezvous;
@@ -210,11 +213,11 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   if (master.given() && master.source != Source::kFlag && job.host_by == "MASTER_ADDR" && master.value != job.host) {
     refuse_contradiction(master.origin, master.value, fmt::format("'MASTER_ADDR={}'", job.host));
   }
-  // The others of a run whose nodes the user numbers may be of other jobs.
+  // Where the user numbers the nodes, the other ones may be of other jobs, and their name is not this job's.
   const bool is_whole_run = job.knows_nodes || rendezvous.node_rank.source == Source::kScheduler;
   if (request.rdzv_id.empty() && is_whole_run) request.rdzv_id = job.run_name;
   rendezvous.manager_replaces_nodes = job.replaces_nodes;
-  if (names_place(request)) return refuse_meeting_elsewhere(request, allocation);
+  if (names_endpoint(request)) return refuse_other_endpoint(request, allocation);
   if (job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);
   rendezvous.backend = {RendezvousBackend::kStatic, Source::kScheduler, origin};
@@ -224,11 +227,11 @@ void take_meeting(LaunchRequest& request, const Allocation& allocation) {
   rendezvous.listener = job.listener;
 }
 
-/// One launcher a rank: their number is fixed, and none can be missed.
+/// One launcher per rank: their number is fixed, and none can be missing.
 void take_task(LaunchRequest& request, const Allocation& allocation) {
   const TaskPlace& task = *allocation.job->task;
   if (request.min_nodes != 0) {
-    throw UserError(fmt::format("'{}': {} starts a launcher a rank, which are as many as they are",
+    throw UserError(fmt::format("'{}': {} starts one launcher per rank, so that their number is fixed",
                                 request.num_nodes.origin, allocation.source),
                     fmt::format("write '{}1 lrun {} MIN:MAX …' for nodes that come and go", task.tasks_a_node,
                                 request.num_nodes.origin));
@@ -236,7 +239,7 @@ void take_task(LaunchRequest& request, const Allocation& allocation) {
   request.rendezvous.task = task;
 }
 
-/// A manager's job of which this request is to be a part.
+/// The request is a part of the manager's job.
 bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
   if (!allocation.job) return false;
   const JobPlace& job = *allocation.job;
@@ -292,22 +295,22 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_several_tasks(allocation, request);
   if (allocation.job->task) take_task(request, allocation);
   if (allocation.job->knows_nodes) take_nodes(request, allocation);
-  refuse_unknown_place(allocation, request);
+  refuse_missing_endpoint(allocation, request);
   take_node_rank(request, allocation);
-  take_meeting(request, allocation);
+  take_endpoint(request, allocation);
   return request;
 }
 
 namespace {
 
-std::string place_in_words(const LaunchRequest& request, const Allocation& allocation) {
+std::string describe_ranks(const LaunchRequest& request, const Allocation& allocation) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!rendezvous.task) {
     return fmt::format("{}: {} nodes ({}), this is node rank {} ({})", allocation.source, request.num_nodes.value,
                        request.num_nodes.origin, rendezvous.node_rank.value, rendezvous.node_rank.origin);
   }
   const TaskPlace& task = *rendezvous.task;
-  return fmt::format("{}: a launcher a rank, {} on {}; this is that of rank {} (local rank {} of {} of node rank {})",
+  return fmt::format("{}: one launcher per rank, {} on {}; this one has rank {} (local rank {} of {} on node rank {})",
                      allocation.source, task.ranks, task.nodes == 1 ? "one node" : fmt::format("{} nodes", task.nodes),
                      task.rank, task.local_rank, task.ranks_here, task.node_rank);
 }
@@ -317,10 +320,10 @@ std::string place_in_words(const LaunchRequest& request, const Allocation& alloc
 std::string describe_place(const LaunchRequest& request, const Allocation& allocation) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!allocation.job || !rendezvous.node_rank.given()) return {};
-  std::string text = place_in_words(request, allocation);
+  std::string text = describe_ranks(request, allocation);
   const Endpoint& place = rendezvous.endpoint.value;
   if (place.host.empty()) return text;
-  text += fmt::format("; they meet at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);
+  text += fmt::format("; rendezvous at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);
   const std::string& port_by = allocation.job->port_by;
   if (rendezvous.endpoint.source == Source::kScheduler && !port_by.empty() && port_by != rendezvous.endpoint.origin) {
     text += ", " + port_by;

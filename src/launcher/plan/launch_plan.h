@@ -17,23 +17,23 @@
 
 namespace lrun::launcher {
 
-/// A device of one node as a worker gets it.
+/// A device of one node.
 struct DeviceId {
   DeviceKind kind = DeviceKind::kCpu;
   std::string id;      ///< '2' or a UUID for a GPU, the number of a TPU chip, the index for a CPU rank
-  int numa_node = -1;  ///< the closest one; -1: unknown, or nothing depends on it
+  int numa_node = -1;  ///< the closest one; -1: unknown, or not needed
 
   bool operator==(const DeviceId&) const = default;
 };
 
-/// One process to start, on one node.
+/// One process to start.
 struct WorkerPlan {
   int rank = 0;
   int local_rank = 0;
   int node_rank = 0;
   std::vector<DeviceId> devices;               ///< one under ddp; all of the node under dp and ddp2
-  std::optional<std::string> visible_devices;  ///< of the vendor's variable; empty: the worker inherits the launcher's
-  std::vector<int> cpus;                       ///< it may run on only these; empty: on all that the launcher may use
+  std::optional<std::string> visible_devices;  ///< for the vendor's variable; empty: the launcher's is inherited
+  std::vector<int> cpus;                       ///< it may run on only these; empty: on all of the launcher's
   std::vector<int> numa_nodes;                 ///< of `cpus`
   int omp_num_threads = 0;                     ///< of its own `cpus`; 0: as LaunchPlan::omp_num_threads says
 
@@ -56,41 +56,41 @@ struct NodePlan {
 
 /// Every decision of a run before anything is started: same request, environment and allocation, same plan.
 struct LaunchPlan {
-  std::string run_id;      ///< unique: what is kept of the run has this name
-  std::string run_name;    ///< what workers and torchrun's folders call it: --rdzv-id, else as run_id
+  std::string run_id;      ///< unique; the name of the run directory
+  std::string run_name;    ///< --rdzv-id, else run_id; the name for workers and in torchrun's folders
   std::string role;        ///< of all workers
-  std::string allocation;  ///< who said which nodes there are, and why: for --dry-run
+  std::string allocation;  ///< where the nodes come from, for --dry-run
   Personality personality;
   Setting<Strategy> strategy;
   bool watches_for_liblrun = false;  ///< the strategy needs liblrun, and the program may not have it
   Setting<DeviceKind> accelerator;
   Setting<GroupBackend> process_group_backend;
   Setting<DeviceRequest> devices;  ///< as asked, for --dry-run
-  std::vector<std::string> argv;   ///< what is executed, the Python interpreter included; before macros
+  std::vector<std::string> argv;   ///< the command of workers, the Python interpreter included; before macros
   WorkerSetup setup;
   int world_size = 1;
   int role_world_size = 0;     ///< workers of `role`; 0: all are
   int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours
   int num_nodes = 1;
-  bool is_of_one_rank = false;     ///< each rank has a launcher of its own; `nodes` is then this one's share
-  std::vector<int> ranks_by_node;  ///< how many each node then has; else empty
+  bool is_of_one_rank = false;     ///< each rank has a launcher of its own, and `nodes` is this one's share
+  std::vector<int> ranks_by_node;  ///< of such a run: the number of ranks on each node
   std::vector<NodePlan> nodes;
   std::string master_addr;                   ///< '127.0.0.1' on one node; empty: the rendezvous decides
-  std::optional<int> master_port;            ///< fixed by the user; else the store's socket decides
-  bool any_port_will_do = false;             ///< when master_port is taken
-  bool rank_0_hosts_store = false;           ///< its worker does; lrun only keeps the port for it
-  std::optional<RendezvousPlan> rendezvous;  ///< with other launchers; empty: nobody to find
+  std::optional<int> master_port;            ///< fixed by the user; empty: the store's socket decides
+  bool any_port_will_do = false;             ///< where master_port is taken
+  bool rank_0_hosts_store = false;           ///< the worker of rank 0 does; lrun only reserves the port for it
+  std::optional<RendezvousPlan> rendezvous;  ///< with other launchers; empty: there are none
   Setting<std::optional<std::uint64_t>> seed;
   Setting<std::string> log_dir;
   OutputPlan output;
-  bool standard_input = false;  ///< rank 0 alone reads lrun's; else as the personality says
+  bool standard_input = false;  ///< rank 0 alone reads lrun's; otherwise the personality decides
   Setting<Duration> grace;
   Setting<Duration> settle;         ///< between a worker's failure and the end of the others
   Duration settle_for_victims{0};   ///< the same when the failed one looks like a victim of another
   Duration settle_at_start{0};      ///< the same when it failed in its first second
   Setting<Duration> timeout;        ///< of the whole run; zero: none
   Setting<Duration> start_timeout;  ///< until all workers are connected to the store; zero: none
-  Setting<Duration> hang_timeout;   ///< without any progress of any worker; zero: nobody looks
+  Setting<Duration> hang_timeout;   ///< without any progress of any worker; zero: none
   HangSignal hang_signal = HangSignal::kProgress;
   OnHang on_hang = OnHang::kKill;
   StopSignals stop_signals = default_stop_signals();
@@ -99,13 +99,13 @@ struct LaunchPlan {
   int omp_num_threads = 0;            ///< 0: leave the variable alone
   bool isolate_gpus = false;
   Setting<Binding> bind{Binding::kNone};
-  std::vector<std::string> warnings;  ///< one line each, said before the start
-  std::vector<std::string> notes;     ///< the same of what is as it should be
+  std::vector<std::string> warnings;  ///< one line each, printed before the start
+  std::vector<std::string> notes;     ///< the same
 
   bool operator==(const LaunchPlan&) const = default;
 };
 
-/// Of several launchers on a node one says what all of them would.
+/// Of several launchers on a node only one prints what is the same for all.
 inline bool speaks_for_node(const LaunchPlan& plan) {
   return !plan.is_of_one_rank || plan.nodes.front().workers.front().local_rank == 0;
 }

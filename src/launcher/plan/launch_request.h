@@ -19,7 +19,7 @@
 namespace lrun::launcher {
 
 enum class Compat { kLrun, kTorchrun, kHorovodrun };
-/// What part of the machine a worker may run on; see bind_workers().
+/// The part of the machine that a worker may run on; see bind_workers().
 enum class Binding { kNone, kCore, kCache, kNuma, kSocket };
 inline constexpr NamedValue<Binding> kBindings[] = {{"none", Binding::kNone},
                                                     {"core", Binding::kCore},
@@ -32,29 +32,30 @@ enum class HangSignal { kProgress, kCpu };
 enum class OnHang { kDump, kKill, kRestart };
 enum class DryRun { kNo, kText, kJson };
 
-/// What was asked, as plain values: validated one by one, nothing looked up. Made by cli, read by make_plan().
+/// The values that the user asked for, each checked by itself; nothing was looked up. cli makes it, make_plan() reads
+/// it.
 struct LaunchRequest {
   Compat compat = Compat::kLrun;
   std::vector<std::string> command;  ///< PROGRAM and its arguments, untouched. Never empty.
   bool module = false;               ///< -m: PROGRAM is a Python module
-  bool run_path = false;             ///< --run-path: PROGRAM is a Python script whatever it is called
-  bool no_python = false;            ///< --no-python: execute PROGRAM whatever it is
+  bool run_path = false;             ///< --run-path: PROGRAM is a Python script, whatever its name
+  bool no_python = false;            ///< --no-python: execute PROGRAM itself
   bool of_liblrun = false;           ///< --liblrun: PROGRAM carries out the strategy, though it is a Python program
-  bool nested = false;               ///< --nested: to be started by a worker of another run is meant
+  bool nested = false;               ///< --nested: a worker of another run starts this one on purpose
   bool no_local_rank = false;        ///< --no_local_rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'
   bool is_old_launch = false;        ///< --compat=torch.distributed.launch: PROGRAM gets '--local-rank=N' …
-  bool use_env = false;              ///< --use-env: … but for this
+  bool use_env = false;              ///< … except with --use-env
   WorkerSetup setup;
 
   Setting<DeviceRequest> devices;
-  Setting<DeviceRequest> nproc_per_node;  ///< also -n, -np
-  Setting<int> num_nodes{1};              ///< at most
-  int min_nodes = 0;                      ///< at least; 0: as many as num_nodes
-  Setting<int> spares{0};                 ///< of the job's nodes, those that wait to take the place of a lost one
-  Setting<HostList> hosts;                ///< -H
-  Setting<std::string> hostfile;          ///< a path; empty when not given
-  Setting<std::string> include;           ///< of those hosts: 'a@b:0,2'; empty: all
-  Setting<std::string> exclude;           ///< the same of what is left out
+  Setting<DeviceRequest> nproc_per_node;           ///< also -n, -np
+  Setting<int> num_nodes{1};                       ///< at most
+  int min_nodes = 0;                               ///< at least; 0: as many as num_nodes
+  Setting<int> spares{0};                          ///< nodes of the job that wait to take the place of a lost one
+  Setting<HostList> hosts;                         ///< -H
+  Setting<std::string> hostfile;                   ///< a path; empty when not given
+  Setting<std::string> include;                    ///< of those hosts: 'a@b:0,2'; empty: all
+  Setting<std::string> exclude;                    ///< the same for hosts to leave out
   Setting<std::vector<std::string>> ssh{{"ssh"}};  ///< the command that reaches the other hosts
   bool copy = false;                               ///< lrun is copied to the other hosts
   Setting<std::optional<Strategy>> strategy;
@@ -63,7 +64,7 @@ struct LaunchRequest {
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";
   bool standalone = false;
-  std::string rdzv_id;  ///< name of the run for its workers; empty: not given
+  std::string rdzv_id;  ///< the name of the run for its workers; empty: not given
   RendezvousRequest rendezvous;
   Setting<std::optional<int>> master_port;  ///< 0 or not given: the kernel chooses
   Setting<std::string> log_dir;             ///< empty: the run directory; '/dev/null': no files
@@ -71,7 +72,7 @@ struct LaunchRequest {
   bool standard_input = false;  ///< --stdin: rank 0 reads lrun's standard input, the others nothing
   Setting<Duration> grace{Duration(30'000)};
   Setting<Duration> settle{Duration(0)};
-  Duration monitor_interval{100};   ///< between two looks of torchrun's
+  Duration monitor_interval{100};   ///< torchrun's time between two polls
   Setting<Duration> timeout;        ///< zero: none
   Setting<Duration> start_timeout;  ///< zero: none
   Setting<Duration> hang_timeout;   ///< zero: none
@@ -81,7 +82,7 @@ struct LaunchRequest {
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
-  bool share_gpus = false;    ///< --share-gpus: GPUs that others compute on will do
+  bool share_gpus = false;    ///< --share-gpus: busy GPUs may be used
   Setting<Binding> bind{Binding::kNone};
   DryRun dry_run = DryRun::kNo;
   int verbosity = 0;

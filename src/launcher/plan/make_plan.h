@@ -10,13 +10,11 @@
 
 namespace lrun::launcher {
 
-/// What the plan of `request` can depend on.
-Questions questions_of(const LaunchRequest& request, const Environment& environment);
-
-/// Decides everything about a run before anything is started. Pure: equal input, equal plan; no system call.
+/// Decides everything about a run before anything is started. Pure: equal input gives an equal plan, without a system
+/// call.
 ///
-/// With more nodes asked for than `allocation` has, the missing ones are planned like the first and named 'node1', …
-/// \throws UserError  what was asked contradicts itself or is not here.
+/// Nodes that were asked for and are not in `allocation` are planned like the first and named 'node1', …
+/// \throws UserError  the request contradicts itself, or asks for something that is not here
 LaunchPlan make_plan(const LaunchRequest& request, const Environment& environment, const Allocation& allocation,
                      const ProgramFacts& program, std::string run_id);
 

@@ -15,8 +15,8 @@ std::string warn_about_outer_run(const LaunchRequest& request, const Environment
   const std::string run = of_lrun ? fmt::format("run '{}'", *of_lrun)
                                   : fmt::format("torchrun's '{}'", environment.get("TORCHELASTIC_RUN_ID").value_or(""));
   return fmt::format(
-      "this lrun is started by rank 0 of {}, which has {} ranks: its workers are a world apart, and so "
-      "are those of any other rank that starts one; '--nested' says that this is meant",
+      "rank 0 of {}, which has {} ranks, started this lrun: its workers are a world of their own, and so are those of "
+      "any other rank that starts one; '--nested' says that this is intended",
       run, *ranks);
 }
 

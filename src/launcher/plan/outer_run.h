@@ -7,9 +7,10 @@
 
 namespace lrun::launcher {
 
-/// The warning about an lrun that a worker of another run has started: the run has several, of which each that does so
-/// has a world apart. Rank 0 says it for all of them. Empty: it is none, it is alone in its run, or --nested says that
-/// it is meant. `environment` is that of the workers to be.
+/// The warning about an lrun that a worker of another run has started: each rank that does so gets a world of its own.
+/// Rank 0 prints it for all of them. Empty: no worker started this lrun, the worker is alone in its run, or --nested
+/// was given.
+/// \param environment  of the workers to be
 std::string warn_about_outer_run(const LaunchRequest& request, const Environment& environment);
 
 }  // namespace lrun::launcher

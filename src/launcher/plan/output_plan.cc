@@ -25,7 +25,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   const bool as_torchrun = maps || personality.output == Personality::Output::kInherited;
   OutputPlan plan;
   plan.console = request.console;
-  plan.takes_all = request.console.given() || !as_torchrun;
+  plan.captures_all = request.console.given() || !as_torchrun;
   plan.files = log_dir != "/dev/null";
   plan.file_per_rank = personality.file_per_rank && !maps;
   plan.redirects = request.redirects.value;
@@ -35,7 +35,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   plan.stderr_filters = request.stderr_filters;
   plan.prefix_template = request.prefix_template;
   if (!plan.prefix_template.empty() && plan.console.value != ConsoleMode::kPrefix) {
-    throw UserError("a prefix for lines was given, and '" + request.console.origin + "' has no place for it",
+    throw UserError("'" + request.console.origin + "' shows lines without the prefix that was given",
                     "use '--output prefix', or leave '--log-line-prefix-template' out");
   }
   plan.timestamps = request.timestamps;
@@ -44,29 +44,29 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   if (plan.prefix_template.empty() && plan.console.value == ConsoleMode::kPrefix) {
     plan.prefix_template = environment.get("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE").value_or("");
   }
-  if (plan.prefix_template.empty() && !plan.takes_all) plan.prefix_template = kTorchrunPrefix;
+  if (plan.prefix_template.empty() && !plan.captures_all) plan.prefix_template = kTorchrunPrefix;
   return plan;
 }
 
 std::string name_of_console(const OutputPlan& plan) {
-  return plan.takes_all ? name_in(kConsoleModes, plan.console.value) : "inherited";
+  return plan.captures_all ? name_in(kConsoleModes, plan.console.value) : "inherited";
 }
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream) {
   using Way = StreamRoute::Way;
   if (worker.rank == plan.rank_on_terminal) return {Way::kTerminal, false, false};
   const bool shown = shows(plan, worker);
-  if (plan.tee.has(worker.local_rank, stream)) return {Way::kTakenOver, plan.files, shown};
-  const bool at_hand = plan.pty || plan.max_file_bytes > 0;  // lrun must see the bytes
+  if (plan.tee.has(worker.local_rank, stream)) return {Way::kCaptured, plan.files, shown};
+  const bool through_lrun = plan.pty || plan.max_file_bytes > 0;
   if (plan.files && plan.redirects.has(worker.local_rank, stream)) {
-    return {at_hand ? Way::kTakenOver : Way::kFile, true, false};
+    return {through_lrun ? Way::kCaptured : Way::kFile, true, false};
   }
-  if (!plan.takes_all && plan.pty && shown) return {Way::kTakenOver, false, true, false};
-  if (!plan.takes_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
+  if (!plan.captures_all && plan.pty && shown) return {Way::kCaptured, false, true, false};
+  if (!plan.captures_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
   const bool file = plan.files && plan.file_per_rank;
-  // Nobody needs its lines: the program may have the console itself, and see the terminal that it is.
+  // lrun has no use for the lines: the program gets the console itself, and sees that it is a terminal.
   if (plan.console.value == ConsoleMode::kRaw && shown && !file && !plan.pty) return {Way::kInherited, false, false};
-  return {Way::kTakenOver, file, shown};
+  return {Way::kCaptured, file, shown};
 }
 
 }  // namespace lrun::launcher

@@ -13,13 +13,13 @@ namespace lrun::launcher {
 
 struct WorkerPlan;
 
-/// Where the workers' output goes, decided. A value.
+/// Where the workers' output goes. A value.
 struct OutputPlan {
   Setting<ConsoleMode> console{ConsoleMode::kPrefix};
-  /// Streams that neither -r nor -t names are taken over too; else they are the launcher's own descriptors.
-  bool takes_all = true;
+  /// Streams that neither -r nor -t names are captured, too. Otherwise workers write to the launcher's own descriptors.
+  bool captures_all = true;
   bool files = true;          ///< there are log files at all
-  bool file_per_rank = true;  ///< every stream has one; else those that -r or -t names
+  bool file_per_rank = true;  ///< every stream has one; otherwise those that -r or -t names
   RankStreams redirects;
   RankStreams tee;
   std::vector<int> local_ranks;
@@ -29,34 +29,34 @@ struct OutputPlan {
   std::uint64_t max_file_bytes = 0;
   bool pty = false;
   bool timestamps = false;
-  int rank_on_terminal = -1;  ///< whose streams, stdin too, are lrun's terminal; -1: nobody's
+  int rank_on_terminal = -1;  ///< the rank whose streams, stdin too, are lrun's terminal; -1: none
 
   bool operator==(const OutputPlan&) const = default;
 };
 
-/// What becomes of one stream of one worker.
+/// Where one stream of one worker goes.
 struct StreamRoute {
   enum class Way {
-    kTakenOver,  ///< a pipe to lrun
+    kCaptured,   ///< a pipe to lrun
     kInherited,  ///< the launcher's own stdout or stderr
     kFile,       ///< the log file itself
     kNowhere,    ///< /dev/null
     kTerminal,   ///< lrun's terminal, through one of the worker's own
   };
-  Way way = Way::kTakenOver;
-  bool file = true;     ///< of what is taken over: to its log file
-  bool console = true;  ///< of what is taken over: to the console
+  Way way = Way::kCaptured;
+  bool file = true;     ///< of a captured stream: to its log file
+  bool console = true;  ///< of a captured stream: to the console
   bool prefix = true;   ///< on the console, where the mode has one
 
   bool operator==(const StreamRoute&) const = default;
 };
 
 /// \param log_dir  '/dev/null': no files.
-/// \throws UserError  a prefix was given for lines that are shown without one.
+/// \throws UserError  a prefix was given for lines that are shown without one
 OutputPlan decide_output(const OutputRequest& request, const Personality& personality, const std::string& log_dir,
                          const Environment& environment);
 
-/// 'prefix', 'fold', ..., or 'inherited' where streams are the launcher's own unless -t names them.
+/// 'prefix', 'fold', ..., or 'inherited' where workers write to the launcher's own descriptors.
 std::string name_of_console(const OutputPlan& plan);
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream);

@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// How lines that lrun takes over look on the console.
+/// How captured lines look on the console.
 enum class ConsoleMode {
   kPrefix,  ///< every line with its rank in front
   kFold,    ///< the same line of several ranks once, with all of their ranks in front
@@ -25,9 +25,9 @@ inline constexpr NamedValue<ConsoleMode> kConsoleModes[] = {{"prefix", ConsoleMo
                                                             {"rank0", ConsoleMode::kRank0},
                                                             {"quiet", ConsoleMode::kQuiet}};
 
-/// What was asked about the workers' output, checked value by value.
+/// The part of a LaunchRequest about the workers' output.
 struct OutputRequest {
-  Setting<ConsoleMode> console;             ///< --output; not given: the personality and the two maps decide
+  Setting<ConsoleMode> console;             ///< --output; not given: the personality and the two fields below decide
   Setting<RankStreams> redirects;           ///< -r: to files
   Setting<RankStreams> tee;                 ///< -t: to files and to the console
   std::vector<int> local_ranks;             ///< whose lines the console shows; empty: all
@@ -35,7 +35,7 @@ struct OutputRequest {
   std::vector<std::string> stderr_filters;
   std::string prefix_template;       ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
   std::uint64_t max_file_bytes = 0;  ///< of a log file before it is rotated; 0: no limit
-  bool pty = false;                  ///< streams that lrun takes over are terminals for the worker
+  bool pty = false;                  ///< captured streams are terminals for the worker
   bool timestamps = false;           ///< the time of reading before every line on the console
 
   bool operator==(const OutputRequest&) const = default;

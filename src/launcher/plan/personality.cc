@@ -16,7 +16,7 @@ Personality personality_of(Compat compat) {
     personality.only_full_signal_names = true;
     personality.every_program_is_python = true;
     personality.every_double_dollar = true;
-    personality.unnamed_run_is_none = true;
+    personality.run_name_defaults_to_none = true;
     personality.refuse_busy_gpus = false;
     personality.tells_progress = false;
     personality.refuse_missing_ranks = false;

@@ -13,11 +13,11 @@ bool is_python(std::string_view program);
 /// '#!/usr/bin/python3', '#!/usr/bin/env -S VAR=1 python3 -u'.
 bool names_python(std::string_view first_line);
 
-/// PROGRAM is given to Python; see worker_command().
+/// lrun runs PROGRAM with Python; see worker_command().
 bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& program);
 
-/// PROGRAM is Python's as far as can be seen: it is given to Python, is Python itself, or says so in its first line.
-/// What a shell script or a wrapper starts is not looked at.
+/// PROGRAM is a Python program as far as can be seen: it is given to Python, is Python itself, or its first line names
+/// Python. Programs that a shell script or a wrapper starts are not looked at.
 bool is_python_program(const LaunchRequest& request, const ProgramFacts& program);
 
 }  // namespace lrun::launcher

@@ -19,13 +19,13 @@ std::vector<WorkerPlan> workers_of(const NodePlan& node, bool one_per_device) {
   return workers;
 }
 
-/// A program that starts its ranks knows the devices of its own node alone.
+/// A program that starts its ranks knows only the devices of its own node.
 void require_equal_nodes(Strategy strategy, const std::vector<NodeDevices>& nodes) {
   for (const NodeDevices& node : nodes) {
     if (node.devices.size() == nodes.front().devices.size()) continue;
-    throw UserError("strategy '" + text_of(strategy) + "' needs as many devices on every node, and '" +
-                        nodes.front().name + "' has " + std::to_string(nodes.front().devices.size()) + ", '" +
-                        node.name + "' " + std::to_string(node.devices.size()),
+    throw UserError("strategy '" + text_of(strategy) + "' needs the same number of devices on every node, but '" +
+                        nodes.front().name + "' has " + std::to_string(nodes.front().devices.size()) + " and '" +
+                        node.name + "' has " + std::to_string(node.devices.size()),
                     "use '--strategy ddp', which takes nodes as they are");
   }
 }

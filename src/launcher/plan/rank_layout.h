@@ -15,11 +15,10 @@ struct NodeDevices {
   bool operator==(const NodeDevices&) const = default;
 };
 
-/// Gives ranks to nodes × devices: 'ddp' (and 'single') one process a device, 'ddp2' one a node, 'dp' one in all;
-/// 'ddp_spawn' and 'ddp_fork' one a node, which starts the node's ranks itself.
-/// The rank is the node's base plus the local rank; bases are the running sum of workers, so unequal nodes are fine.
-/// `nodes` is not empty.
-/// \throws UserError  'dp' on more than one node.
+/// Gives ranks to the processes that a strategy starts on nodes × devices: one per device, one per node, or one in all
+/// (StrategyFacts). A rank is its node's base plus the local rank. Bases are the running sum of workers, so that nodes
+/// may be unequal. \param nodes  not empty \throws UserError  'dp' on more than one node; unequal nodes where the
+/// program starts the ranks
 std::vector<NodePlan> layout_ranks(Strategy strategy, const std::vector<NodeDevices>& nodes);
 
 }  // namespace lrun::launcher

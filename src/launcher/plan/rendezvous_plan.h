@@ -38,39 +38,39 @@ inline std::string text_of(RendezvousBackend backend) { return name_in(kRendezvo
 
 /// How the launchers of a job on several nodes find each other.
 struct RendezvousPlan {
-  /// Who holds the meeting.
+  /// Whether this launcher hosts the rendezvous.
   enum class Hosting {
-    kNever,   ///< somebody else
-    kIfFree,  ///< we, unless another launcher on this machine was first
-    kMust,    ///< we
+    kNever,
+    kIfFree,  ///< unless another launcher on this machine was first
+    kMust,
   };
 
   RendezvousBackend backend = RendezvousBackend::kStatic;  ///< never kEtcdV2
-  std::string host;                                        ///< a name or a numeric address; empty: nobody said where
-  int port = 0;                                            ///< 0: the kernel chooses; then nobody else can come
-  int listener = -1;                ///< a socket that listens at `port` already, for who holds the meeting; -1: none
-  std::vector<Endpoint> etcd;       ///< of an etcd that knows who holds the meeting; the first is host and port, too
+  std::string host;                                        ///< a name or a numeric address; empty: not given
+  int port = 0;                                            ///< 0: the kernel chooses, and no other launcher can join
+  int listener = -1;                ///< a socket of the host that listens at `port` already; -1: none
+  std::vector<Endpoint> etcd;       ///< members of the etcd; the first is host and port, too
   std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
-  std::optional<EtcdTls> etcd_tls;  ///< empty: it is asked over plain HTTP
+  std::optional<EtcdTls> etcd_tls;  ///< empty: plain HTTP
   Hosting hosting = Hosting::kNever;
-  bool leaves_endpoint = false;       ///< '--rdzv-conf is_host=false': another node has to serve it
-  bool workers_use_endpoint = false;  ///< static: the workers' store is at the endpoint, too; else node 0 hosts it
-  bool rank_0_hosts_store = false;    ///< its worker does; the launcher only keeps the port for it
-  bool serves_horovod = false;        ///< the host of the workers' store serves Horovod's rendezvous, too
-  std::optional<int> node_rank;       ///< asked for
-  std::string node_rank_from;         ///< who did: '--node-rank', 'RANK'
-  std::string host_from;              ///< who said the host: '--rdzv-endpoint', 'MASTER_ADDR'; empty: nobody
-  std::string port_option = "--rdzv-endpoint";  ///< that names another port than this one
-  std::string local_addr;                       ///< where others reach us; empty: the route to the meeting decides
-  bool of_ranks = false;  ///< each rank has a launcher; node ranks and numbers of nodes here are then those of ranks
+  bool leaves_endpoint = false;                 ///< '--rdzv-conf is_host=false': another node has to serve it
+  bool workers_use_endpoint = false;            ///< static: the workers' store is there, too; otherwise node 0 hosts it
+  bool rank_0_hosts_store = false;              ///< the worker of rank 0 does; its launcher only reserves the port
+  bool serves_horovod = false;                  ///< the host of the workers' store serves Horovod's rendezvous, too
+  std::optional<int> node_rank;                 ///< asked for
+  std::string node_rank_from;                   ///< the origin of node_rank: '--node-rank', 'RANK'
+  std::string host_from;                        ///< the origin of host: '--rdzv-endpoint', 'MASTER_ADDR'
+  std::string port_option = "--rdzv-endpoint";  ///< the option that would set another port
+  std::string local_addr;                       ///< where others reach us; empty: the route to the rendezvous decides
+  bool of_ranks = false;  ///< each rank has a launcher; node ranks and numbers of nodes then count ranks
   int min_nodes = 1;
   int max_nodes = 1;
-  int spares = 0;                     ///< launchers that come beyond max_nodes, to take the place of lost ones
-  Duration connect_timeout{600'000};  ///< to reach the meeting
-  Duration etcd_start{10'000};        ///< for an etcd that refuses connections to be there
+  int spares = 0;                     ///< launchers beyond max_nodes that take the place of lost ones
+  Duration connect_timeout{600'000};  ///< to reach the rendezvous
+  Duration etcd_start{10'000};        ///< for an etcd that refuses connections
   Duration join_timeout{600'000};     ///< for enough nodes
-  Duration replacement{600'000};      ///< for others in the place of lost nodes
-  Duration last_call{1000};           ///< with enough nodes, for one more: since the last one came
+  Duration replacement{600'000};      ///< for replacements of lost nodes
+  Duration last_call{1000};           ///< with enough nodes, for one more, since the last one joined
   Duration heartbeat{5000};           ///< a launcher that is silent for so long is lost
 
   bool operator==(const RendezvousPlan&) const = default;

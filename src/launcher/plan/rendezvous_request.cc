@@ -1,3 +1,5 @@
+// Where launchers meet and where workers find their store. A LaunchRequest comes in; choose_master() fills the
+// addresses of a LaunchPlan and its RendezvousPlan. make_plan() calls it.
 #include "plan/rendezvous_request.h"
 
 #include <algorithm>
@@ -35,12 +37,12 @@ bool is_here(const std::string& host, const AllocatedNode& this_host) {
   return std::find(this_host.also_named.begin(), this_host.also_named.end(), host) != this_host.also_named.end();
 }
 
-/// As loopback_address_of(), for who is to listen there: a host without IPv6 has 127.0.0.1 only.
+/// The loopback address to listen on: a host without IPv6 has only 127.0.0.1.
 std::string own_loopback(const std::string& host, const AllocatedNode& this_host) {
   const std::vector<std::string>& names = this_host.also_named;
   const std::string address = loopback_address_of(host);
-  const bool can_be_had = address != "::1" || std::find(names.begin(), names.end(), host) != names.end();
-  return can_be_had ? address : "127.0.0.1";
+  const bool is_here = address != "::1" || std::find(names.begin(), names.end(), host) != names.end();
+  return is_here ? address : "127.0.0.1";
 }
 
 void check_is_here(const std::string& written, const std::string& host, const AllocatedNode& this_host,
@@ -49,7 +51,7 @@ void check_is_here(const std::string& written, const std::string& host, const Al
   throw UserError("'" + written + "': '" + host + "' is not this machine, and this run has one node", hint);
 }
 
-/// The port of an endpoint, which the static backend has to be told.
+/// The port of an endpoint. The static backend has no default.
 int port_of(const RendezvousRequest& request) {
   const Endpoint& endpoint = request.endpoint.value;
   if (endpoint.port) return *endpoint.port;
@@ -60,7 +62,7 @@ int port_of(const RendezvousRequest& request) {
                       "', or '--master-port 29500' instead");
 }
 
-/// torchrun drops it without a word.
+/// torchrun ignores --master-port beside an endpoint, without a warning.
 void warn_of_unused_port(const RendezvousRequest& request, const Setting<std::optional<int>>& master_port,
                          LaunchPlan& plan) {
   if (request.endpoint.value.host.empty()) return;
@@ -75,7 +77,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
                       const AllocatedNode& this_host, LaunchPlan& plan) {
   const Endpoint& endpoint = request.endpoint.value;
   const std::string& origin = request.endpoint.origin;
-  const bool names_endpoint = !endpoint.host.empty() && !request.uses_etcd();  // alone, nobody has to be found
+  const bool names_endpoint = !endpoint.host.empty() && !request.uses_etcd();  // one node needs no etcd
   const bool names_store = names_endpoint && !endpoint_of_others(request);
   if (names_endpoint) {
     check_is_here(as_written(request.endpoint), endpoint.host, this_host,
@@ -91,8 +93,9 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   int port = master_port.value.value_or(0);
   if (names_endpoint && !names_store) {
     plan.warnings.emplace_back(
-        "'--rdzv-conf is_host=false': this run has one node, needs nobody, and leaves the endpoint to others; "
-        "'--num_nodes' makes it a part of their job");
+        "'--rdzv-conf is_host=false': this run has one node and leaves the endpoint alone; '--num_nodes' makes it a "
+        "part "
+        "of the job there");
   } else if (names_store) {
     port = port_of(request);
     warn_of_unused_port(request, master_port, plan);
@@ -101,8 +104,8 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   if (port != 0) plan.master_port = port;
 }
 
-/// 'HOST:PORT' of the meeting: the endpoint, or what torchrun's static backend calls the master; else no host.
-Endpoint meeting_place(const LaunchRequest& request) {
+/// The endpoint of the rendezvous: --rdzv-endpoint, or --master-addr and --master-port. Its host may be empty.
+Endpoint endpoint_of(const LaunchRequest& request) {
   const RendezvousRequest& rendezvous = request.rendezvous;
   if (!rendezvous.endpoint.value.host.empty()) return {rendezvous.endpoint.value.host, port_of(rendezvous)};
   if (rendezvous.uses_etcd()) return {"", kPortOfEtcd};
@@ -111,7 +114,8 @@ Endpoint meeting_place(const LaunchRequest& request) {
   return {rendezvous.master_addr.value, port};
 }
 
-/// What the kernel chooses on one node, the others cannot know. torchrun takes it for a job that may begin alone.
+/// The other nodes cannot know a port that the kernel chooses on one. torchrun accepts it for a job that may begin
+/// alone.
 void check_port_is_known(const LaunchRequest& request, int port) {
   const bool may_be_alone = request.compat == Compat::kTorchrun && request.min_nodes == 1;
   if (port != 0 || may_be_alone) return;
@@ -121,12 +125,12 @@ void check_port_is_known(const LaunchRequest& request, int port) {
   const std::string better = by_endpoint
                                  ? as_written(endpoint.origin, text_of(Endpoint{endpoint.value.host, kPortOfC10d}))
                                  : as_written(request.master_port.origin, std::to_string(kPortOfStatic));
-  throw UserError("'" + written + "': with several nodes the port has to be one that all of them know",
+  throw UserError("'" + written + "': with several nodes the port has to be fixed",
                   "write '" + better + "' on every node");
 }
 
-RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::string& host,
-                                  const AllocatedNode& this_host) {
+RendezvousPlan::Hosting hosting_of(const RendezvousRequest& request, const std::string& host,
+                                   const AllocatedNode& this_host) {
   using Hosting = RendezvousPlan::Hosting;
   if (request.is_host) return *request.is_host ? Hosting::kMust : Hosting::kNever;
   if (request.backend.value == RendezvousBackend::kStatic && request.node_rank.given()) {
@@ -136,42 +140,42 @@ RendezvousPlan::Hosting who_holds(const RendezvousRequest& request, const std::s
   return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
 }
 
-void choose_tls(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
+void choose_tls(const RendezvousRequest& request, RendezvousPlan& rendezvous, LaunchPlan& plan) {
   const EtcdTls& files = request.etcd_tls;
   if (!files.key.empty() && files.certificate.empty()) {
-    throw UserError("'--rdzv-conf key=" + files.key + "': there is no certificate to which the key belongs",
+    throw UserError("'--rdzv-conf key=" + files.key + "': the certificate for this key is missing",
                     "name both, as in 'protocol=https,cert=client.pem,key=client.key'");
   }
   if (request.etcd_is_asked_over_tls) {
-    meeting.etcd_tls = files;
+    rendezvous.etcd_tls = files;
   } else if (files != EtcdTls()) {
     plan.warnings.emplace_back(
-        "the certificates in '--rdzv-conf' are not used: etcd is asked over plain http without 'protocol=https'");
+        "the certificates in '--rdzv-conf' are not used: lrun uses plain http for etcd without 'protocol=https'");
   }
 }
 
-/// One etcd serves many jobs, and knows each by its name. torchrun's 'none' is one, too.
-void choose_etcd(const RendezvousRequest& request, RendezvousPlan& meeting, LaunchPlan& plan) {
+/// One etcd serves many jobs and tells them apart by their names. torchrun's 'none' is a name, too.
+void choose_etcd(const RendezvousRequest& request, RendezvousPlan& rendezvous, LaunchPlan& plan) {
   if (plan.run_name == plan.run_id) {
-    throw UserError("'" + as_written(request.backend) + "': a job that meets through etcd has to have a name",
-                    "give it the same one on every node, such as '--rdzv-id my-job'");
+    throw UserError("'" + as_written(request.backend) + "': a rendezvous through etcd needs a name of the job",
+                    "give the same one on every node, such as '--rdzv-id my-job'");
   }
   if (request.is_host)
-    plan.warnings.emplace_back("'--rdzv-conf is_host' is not used: etcd decides who holds the meeting");
+    plan.warnings.emplace_back("'--rdzv-conf is_host' is not used: etcd elects the launcher that hosts the rendezvous");
   constexpr Duration kSilence(30'000);
-  meeting.backend = RendezvousBackend::kEtcd;
-  meeting.connect_timeout = std::min(meeting.join_timeout, request.connect_timeout.value_or(kSilence));
-  meeting.etcd_start = std::min(meeting.join_timeout, request.connect_timeout.value_or(meeting.etcd_start));
-  meeting.etcd.push_back({meeting.host, meeting.port});
+  rendezvous.backend = RendezvousBackend::kEtcd;
+  rendezvous.connect_timeout = std::min(rendezvous.join_timeout, request.connect_timeout.value_or(kSilence));
+  rendezvous.etcd_start = std::min(rendezvous.join_timeout, request.connect_timeout.value_or(rendezvous.etcd_start));
+  rendezvous.etcd.push_back({rendezvous.host, rendezvous.port});
   for (const Endpoint& endpoint : request.more_endpoints) {
-    meeting.etcd.push_back({endpoint.host, endpoint.port.value_or(kPortOfEtcd)});
+    rendezvous.etcd.push_back({endpoint.host, endpoint.port.value_or(kPortOfEtcd)});
   }
-  choose_tls(request, meeting, plan);
-  meeting.etcd_folder = request.etcd_prefix + "/" + plan.run_name;
-  meeting.hosting = RendezvousPlan::Hosting::kNever;
+  choose_tls(request, rendezvous, plan);
+  rendezvous.etcd_folder = request.etcd_prefix + "/" + plan.run_name;
+  rendezvous.hosting = RendezvousPlan::Hosting::kNever;
 }
 
-/// Only members of one etcd are the same wherever one asks.
+/// Only the members of an etcd can be asked in turn.
 void check_endpoints(const RendezvousRequest& request) {
   if (request.more_endpoints.empty() || request.uses_etcd()) return;
   throw UserError("'" + request.endpoint.origin + "' names several endpoints, and the backend is '" +
@@ -179,51 +183,52 @@ void check_endpoints(const RendezvousRequest& request) {
                   "write one, or '--rdzv-backend etcd' where they are members of an etcd");
 }
 
-/// Behind NAT, and with the published port of a container, it may be right all the same.
+/// Behind NAT, and with the published port of a container, such an address may be right.
 void warn_of_foreign_address(const Setting<std::string>& local_addr, const AllocatedNode& this_host, LaunchPlan& plan) {
   if (local_addr.value.empty() || is_here(local_addr.value, this_host)) return;
-  plan.warnings.push_back("'" + as_written(local_addr) + "' is no address of '" + this_host.name +
-                          "': other nodes reach it only where something forwards them to here");
+  plan.warnings.push_back("'" + as_written(local_addr) + "' is not an address of '" + this_host.name +
+                          "': other nodes reach this one there only if something forwards them");
 }
 
-void choose_meeting(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
+void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan) {
   const RendezvousRequest& asked = request.rendezvous;
-  RendezvousPlan meeting;
-  const Endpoint place = meeting_place(request);
+  RendezvousPlan rendezvous;
+  const Endpoint place = endpoint_of(request);
   check_port_is_known(request, place.port.value_or(0));
   warn_of_unused_port(asked, request.master_port, plan);
   const std::string loopback = asked.uses_etcd() ? std::string() : own_loopback(place.host, this_host);
-  meeting.host = loopback.empty() || place.host == "localhost" ? place.host : loopback;
-  meeting.port = place.port.value_or(0);
-  meeting.listener = asked.listener;
-  meeting.backend = asked.backend.value;
-  meeting.hosting = who_holds(asked, meeting.host, this_host);
-  meeting.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
-  meeting.workers_use_endpoint = meeting.backend == RendezvousBackend::kStatic;
-  meeting.rank_0_hosts_store = plan.rank_0_hosts_store;
-  meeting.serves_horovod = is_horovod(plan);
-  if (asked.node_rank.given()) meeting.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
-  meeting.of_ranks = asked.task.has_value();
-  meeting.node_rank_from = asked.node_rank.origin;
-  meeting.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
+  rendezvous.host = loopback.empty() || place.host == "localhost" ? place.host : loopback;
+  rendezvous.port = place.port.value_or(0);
+  rendezvous.listener = asked.listener;
+  rendezvous.backend = asked.backend.value;
+  rendezvous.hosting = hosting_of(asked, rendezvous.host, this_host);
+  rendezvous.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
+  rendezvous.workers_use_endpoint = rendezvous.backend == RendezvousBackend::kStatic;
+  rendezvous.rank_0_hosts_store = plan.rank_0_hosts_store;
+  rendezvous.serves_horovod = is_horovod(plan);
+  if (asked.node_rank.given()) rendezvous.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
+  rendezvous.of_ranks = asked.task.has_value();
+  rendezvous.node_rank_from = asked.node_rank.origin;
+  rendezvous.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   const bool by_endpoint = asked.endpoint.given() && asked.endpoint.source != Source::kScheduler;
-  if (!by_endpoint && meeting.backend == RendezvousBackend::kStatic) meeting.port_option = "--master-port";
-  meeting.local_addr = asked.local_addr.value;
+  if (!by_endpoint && rendezvous.backend == RendezvousBackend::kStatic) rendezvous.port_option = "--master-port";
+  rendezvous.local_addr = asked.local_addr.value;
   warn_of_foreign_address(asked.local_addr, this_host, plan);
-  meeting.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
-  meeting.min_nodes = request.min_nodes == 0 ? meeting.max_nodes : request.min_nodes;
-  meeting.spares = request.spares.value;
-  meeting.join_timeout = asked.join_timeout.value_or(meeting.join_timeout);
-  // Nobody outside of a manager's job can come, and a node comes back only where the manager starts it again.
+  rendezvous.max_nodes = asked.task ? asked.task->ranks : plan.num_nodes;
+  rendezvous.min_nodes = request.min_nodes == 0 ? rendezvous.max_nodes : request.min_nodes;
+  rendezvous.spares = request.spares.value;
+  rendezvous.join_timeout = asked.join_timeout.value_or(rendezvous.join_timeout);
+  // Only nodes of a manager's job can join it, and a lost node comes back only where the manager starts it again.
   const bool by_manager = asked.endpoint.source == Source::kScheduler || request.num_nodes.source == Source::kScheduler;
   const bool is_fixed = by_manager && !asked.manager_replaces_nodes;
   const bool is_managed = is_fixed && !asked.join_timeout;
-  meeting.replacement = is_managed ? Duration::zero() : meeting.join_timeout;
-  meeting.connect_timeout = std::min(meeting.join_timeout, asked.connect_timeout.value_or(meeting.join_timeout));
-  meeting.last_call = asked.last_call.value_or(meeting.last_call);
-  meeting.heartbeat = asked.heartbeat.value_or(meeting.heartbeat);
-  if (asked.uses_etcd()) choose_etcd(asked, meeting, plan);
-  plan.rendezvous = std::move(meeting);
+  rendezvous.replacement = is_managed ? Duration::zero() : rendezvous.join_timeout;
+  rendezvous.connect_timeout =
+      std::min(rendezvous.join_timeout, asked.connect_timeout.value_or(rendezvous.join_timeout));
+  rendezvous.last_call = asked.last_call.value_or(rendezvous.last_call);
+  rendezvous.heartbeat = asked.heartbeat.value_or(rendezvous.heartbeat);
+  if (asked.uses_etcd()) choose_etcd(asked, rendezvous, plan);
+  plan.rendezvous = std::move(rendezvous);
 }
 
 }  // namespace
@@ -277,17 +282,17 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
   }
   check_endpoints(request.rendezvous);
   if (plan.num_nodes > 1 || request.rendezvous.task || request.spares.value > 0)
-    return choose_meeting(request, this_host, plan);
+    return choose_rendezvous(request, this_host, plan);
   choose_own_store(request.rendezvous, request.master_port, this_host, plan);
 }
 
-void check_meeting_place(const LaunchPlan& plan) {
+void require_endpoint(const LaunchPlan& plan) {
   if (!plan.rendezvous || !plan.rendezvous->host.empty()) return;
   if (!plan.rendezvous->etcd.empty()) {
-    throw UserError("'--rdzv-backend etcd': nobody said where etcd is",
+    throw UserError("'--rdzv-backend etcd': no endpoint of etcd",
                     "on every node, write '--rdzv-endpoint HOST:2379' with one or more of its members, with commas");
   }
-  throw UserError("the launchers of " + std::to_string(plan.num_nodes) + " nodes do not know where to meet",
+  throw UserError("no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes",
                   "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them");
 }
 

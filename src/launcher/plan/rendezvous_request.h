@@ -15,11 +15,11 @@ namespace lrun::launcher {
 struct LaunchPlan;
 struct LaunchRequest;
 
-/// Reads an endpoint as torchrun does, blanks around it left out. \return empty for anything that is none.
+/// Reads an endpoint as torchrun does, without the blanks around it. \return empty: the text is no endpoint
 std::optional<Endpoint> parse_endpoint(std::string_view text);
 
-/// torchrun's options about how launchers find each other. On one node there is nobody to find: they have to mean
-/// this machine, and may fix the port of the workers' store.
+/// torchrun's options about how launchers find each other. On one node they have to mean this machine, and may fix the
+/// port of the workers' store.
 struct RendezvousRequest {
   Setting<RendezvousBackend> backend{RendezvousBackend::kStatic};
   Setting<Endpoint> endpoint;            ///< --rdzv-endpoint; of an etcd the first
@@ -28,17 +28,17 @@ struct RendezvousRequest {
   Setting<std::string> local_addr;       ///< empty: not given
   Setting<int> node_rank{-1};            ///< -1: not given
   int listener = -1;                     ///< a socket that listens at the endpoint already; -1: none
-  std::optional<bool> is_host;           ///< from here on: of --rdzv-conf; empty: not given
+  std::optional<bool> is_host;           ///< this field and the ones below are of --rdzv-conf; empty: not given
   std::optional<Duration> join_timeout;
   std::optional<Duration> connect_timeout;
   std::optional<Duration> last_call;
   std::optional<Duration> heartbeat;
   std::string etcd_prefix = "/lrun";  ///< folder of all jobs in etcd
   bool etcd_is_asked_over_tls = false;
-  EtcdTls etcd_tls = {};                   ///< of use only then
+  EtcdTls etcd_tls = {};                   ///< used only then
   std::vector<std::string> warnings = {};  ///< about --rdzv-conf, one line each
-  std::optional<TaskPlace> task = {};      ///< this launcher is that of one rank; empty: that of a node
-  bool manager_replaces_nodes = false;     ///< who starts the launchers starts a node again that ended
+  std::optional<TaskPlace> task = {};      ///< of a launcher for one rank; empty: it is for a node
+  bool manager_replaces_nodes = false;     ///< the manager starts a node again that has ended
 
   [[nodiscard]] bool uses_etcd() const {
     return backend.value == RendezvousBackend::kEtcd || backend.value == RendezvousBackend::kEtcdV2;
@@ -47,20 +47,20 @@ struct RendezvousRequest {
   bool operator==(const RendezvousRequest&) const = default;
 };
 
-/// The names and addresses in `request` of which it has to be known whether they are this host's.
+/// The names and addresses in `request` that may be this host's.
 std::vector<std::string> hosts_in(const RendezvousRequest& request);
 
-/// With c10d and 'is_host=false': where a run of one node has to find somebody, as with torchrun. It needs nothing of
-/// what is there, and takes no part in it. Empty: nowhere.
+/// With c10d and 'is_host=false': the endpoint at which a run of one node has to find a server, as with torchrun. The
+/// run needs nothing of it. Empty: the run serves its own.
 std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request);
 
-/// Decides where the workers' store is: its address, and its port unless the kernel chooses it; with several nodes, how
-/// their launchers meet.
-/// \throws UserError  on one node: another machine is meant; the backend needs a port; there is no such node.
+/// Decides where the workers' store is, and for several nodes how their launchers meet.
+/// \throws UserError  an address of a run of one node is another machine's; the backend needs a port; there is no such
+///                    node rank
 void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan);
 
-/// A plan for several nodes can be shown without a place to meet, and not be run.
-/// \throws UserError  one line that says what to write.
-void check_meeting_place(const LaunchPlan& plan);
+/// A plan for several nodes can be shown without an endpoint, but not run.
+/// \throws UserError  there is none
+void require_endpoint(const LaunchPlan& plan);
 
 }  // namespace lrun::launcher

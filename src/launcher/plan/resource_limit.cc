@@ -1,3 +1,5 @@
+// The resource limits of setrlimit(2) by name, and their values as text. program_flags reads them; show_plan writes
+// them.
 #include "plan/resource_limit.h"
 
 #include <sys/resource.h>
@@ -56,7 +58,7 @@ std::optional<std::uint64_t> parse_amount(std::string_view text, bool bytes) {
   return number << *shift;
 }
 
-std::string amount_in_words(std::uint64_t amount) {
+std::string amount_text(std::uint64_t amount) {
   return amount == ResourceLimit::kUnlimited ? "unlimited" : std::to_string(amount);
 }
 
@@ -92,9 +94,9 @@ std::optional<ResourceLimit> parse_limit(int resource, std::string_view text) {
   return limit;
 }
 
-std::string in_words(const ResourceLimit& limit) {
-  const std::string soft = resource_name(limit.resource) + "=" + amount_in_words(limit.soft);
-  return limit.hard ? soft + ":" + amount_in_words(*limit.hard) : soft;
+std::string text_of(const ResourceLimit& limit) {
+  const std::string soft = resource_name(limit.resource) + "=" + amount_text(limit.soft);
+  return limit.hard ? soft + ":" + amount_text(*limit.hard) : soft;
 }
 
 void add_limit(std::vector<ResourceLimit>& limits, ResourceLimit limit) {

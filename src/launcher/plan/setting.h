@@ -23,7 +23,7 @@ struct Setting {
 };
 
 /// \name text_of()
-/// A value as its option takes it. Types of this program have overloads beside their definitions.
+/// A value as its option takes it. Other types have overloads beside their definitions.
 /// @{
 inline const std::string& text_of(const std::string& text) { return text; }
 inline std::string text_of(int number) { return std::to_string(number); }

@@ -1,3 +1,5 @@
+// The plan for people: --dry-run. A LaunchPlan and the environment of workers come in, a text goes out. run_request()
+// calls show_plan().
 #include "plan/show_plan.h"
 
 #include <fmt/format.h>
@@ -16,13 +18,13 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr int kMostRankLines = 8;           // more workers get a line a node
+constexpr int kMostRankLines = 8;           // more workers get a line per node
 constexpr std::size_t kMostNodeLines = 16;  // more nodes are folded
 constexpr std::size_t kWidth = 120;
 constexpr std::string_view kAtStart = "(decided at start)";
 
 template <class T>
-std::string who_said(const Setting<T>& setting) {
+std::string origin_text(const Setting<T>& setting) {
   return setting.given() ? setting.origin : "default";
 }
 
@@ -58,7 +60,7 @@ std::string device_names(const std::vector<DeviceId>& devices) {
   return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
 }
 
-std::string devices_in_words(const LaunchPlan& plan) {
+std::string devices_text(const LaunchPlan& plan) {
   const std::vector<DeviceId>& first = plan.nodes.front().devices;
   if (plan.is_of_one_rank) return device_names(first) + ", of this rank";
   if (plan.num_nodes == 1) return device_names(first);
@@ -77,13 +79,13 @@ std::string thread_row(const LaunchPlan& plan, const Environment& base) {
   if (plan.nodes.front().workers.front().omp_num_threads > 0) {
     return row("OMP threads", "one for each core", plan.bind.origin);
   }
-  if (plan.omp_num_threads == 0) return row("OMP threads", "left alone", "default for one worker");
+  if (plan.omp_num_threads == 0) return row("OMP threads", "unchanged", "default for one worker");
   const bool share = plan.personality.omp_threads == Personality::OmpThreads::kFairShare;
   return row("OMP threads", std::to_string(plan.omp_num_threads),
              share ? "default: a fair share" : "default of torchrun");
 }
 
-/// What is done in every worker first; nothing when nothing was asked for.
+/// The changes to every worker before its program begins, as far as there are any.
 std::string setup_rows(const WorkerSetup& setup) {
   std::string text;
   if (setup.folder.given()) text += row("folder", setup.folder.value, setup.folder.origin);
@@ -93,7 +95,7 @@ std::string setup_rows(const WorkerSetup& setup) {
                                                                               : change.name + " as it is here";
     text += row("variable", what, change.origin);
   }
-  for (const ResourceLimit& limit : setup.limits) text += row("limit", in_words(limit), limit.origin);
+  for (const ResourceLimit& limit : setup.limits) text += row("limit", text_of(limit), limit.origin);
   if (setup.core_dumps) text += row("core dumps", "as large as the hard limit allows", "--core");
   if (setup.debug_rank.given()) {
     text += row("debugger", "on this terminal, for rank " + std::to_string(setup.debug_rank.value),
@@ -103,76 +105,87 @@ std::string setup_rows(const WorkerSetup& setup) {
   return text;
 }
 
-std::string settings(const LaunchPlan& plan, const Environment& base) {
-  const std::string devices = devices_in_words(plan);
-  const bool by_default = !plan.strategy.given();
-  const std::string strategy_from = !by_default                             ? plan.strategy.origin
+/// The work: devices, strategy and size of the run.
+std::string work_rows(const LaunchPlan& plan) {
+  const StrategyFacts& strategy = facts_of(plan.strategy.value);
+  const std::string strategy_from = plan.strategy.given()                   ? plan.strategy.origin
                                     : is_horovod(plan)                      ? "default of horovodrun"
                                     : plan.strategy.value == Strategy::kDdp ? "default for more than one device or node"
                                                                             : "default for one device";
-  const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
+  std::string text = row("devices", devices_text(plan), plan.devices.given() ? as_written(plan.devices) : "default");
+  text += row("accelerator", text_of(plan.accelerator.value),
+              plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
+  text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", carried out by liblrun" : ""),
+              strategy_from);
+  text += row("world size", std::to_string(plan.world_size));
+  return text + row("backend", text_of(plan.process_group_backend.value), origin_text(plan.process_group_backend));
+}
+
+/// Where the launchers of several nodes meet, and this node's place among them.
+std::string rendezvous_rows(const LaunchPlan& plan) {
+  if (!plan.rendezvous) return {};
+  const RendezvousPlan& rendezvous = *plan.rendezvous;
   std::string text;
-  text += row("run", plan.run_id);
+  if (!rendezvous.host.empty()) {
+    std::string place = fmt::format("{}, port {}", rendezvous.host, rendezvous.port);
+    if (!rendezvous.etcd.empty()) {
+      place = fmt::format("by '{}' in etcd at {}{}", rendezvous.etcd_folder, place,
+                          rendezvous.etcd_tls ? ", over TLS" : "");
+    }
+    const std::string origin = rendezvous.host_from.empty() ? "" : ", " + rendezvous.host_from;
+    text += row("rendezvous", place, text_of(rendezvous.backend) + origin);
+  }
+  if (!rendezvous.node_rank) return text;
+  const std::string rank = std::to_string(*rendezvous.node_rank);
+  if (!plan.is_of_one_rank) return text + row("node rank", rank, rendezvous.node_rank_from);
+  const NodePlan& node = plan.nodes.front();
+  return text + row("rank",
+                    fmt::format("{}, local rank {} of {} on node {}", rank, node.workers.front().local_rank,
+                                node.local_world_size(), node.node_rank),
+                    rendezvous.node_rank_from);
+}
+
+/// A limit that is set.
+std::string limit_row(std::string_view name, const Setting<Duration>& limit) {
+  const bool is_set = limit.value > Duration::zero();
+  return is_set ? row(name, format_duration(limit.value), origin_text(limit)) : std::string();
+}
+
+/// How the run ends, and how often it begins again.
+std::string end_rows(const LaunchPlan& plan) {
+  std::string text = row("grace", format_duration(plan.grace.value), origin_text(plan.grace));
+  if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), origin_text(plan.settle));
+  text += limit_row("timeout", plan.timeout);
+  text += limit_row("start timeout", plan.start_timeout);
+  text += limit_row("hang timeout", plan.hang_timeout);
+  if (plan.max_restarts.value == 0) return text;
+  text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), origin_text(plan.max_restarts));
+  return text + row("back-off", format_duration(plan.restart_backoff.value), origin_text(plan.restart_backoff));
+}
+
+std::string settings(const LaunchPlan& plan, const Environment& base) {
+  const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
+  std::string text = row("run", plan.run_id);
   text += row("program", command_line(plan.argv));
   text += setup_rows(plan.setup);
   text += row("nodes", std::to_string(plan.num_nodes), plan.allocation);
   if (plan.rendezvous && plan.rendezvous->spares > 0) {
     text += row("spares", plural(static_cast<std::size_t>(plan.rendezvous->spares), "node waits", "nodes wait"));
   }
-  text += row("devices", devices, plan.devices.given() ? as_written(plan.devices) : "default");
-  text += row("accelerator", text_of(plan.accelerator.value),
-              plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
-  const StrategyFacts& strategy = facts_of(plan.strategy.value);
-  text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", carried out by liblrun" : ""),
-              strategy_from);
-  text += row("world size", std::to_string(plan.world_size));
-  text += row("backend", text_of(plan.process_group_backend.value), who_said(plan.process_group_backend));
+  text += work_rows(plan);
   text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
-  if (plan.rendezvous && !plan.rendezvous->host.empty()) {
-    std::string place = plan.rendezvous->host + ", port " + std::to_string(plan.rendezvous->port);
-    if (!plan.rendezvous->etcd.empty()) {
-      place = "as '" + plan.rendezvous->etcd_folder + "' says in etcd at " + place;
-      if (plan.rendezvous->etcd_tls) place += ", over TLS";
-    }
-    text += row("meeting", place,
-                text_of(plan.rendezvous->backend) +
-                    (plan.rendezvous->host_from.empty() ? "" : ", " + plan.rendezvous->host_from));
-  }
-  if (plan.rendezvous && plan.rendezvous->node_rank) {
-    const NodePlan& node = plan.nodes.front();
-    const std::string rank = std::to_string(*plan.rendezvous->node_rank);
-    text += plan.is_of_one_rank
-                ? row("rank",
-                      fmt::format("{}, local rank {} of {} on node {}", rank, node.workers.front().local_rank,
-                                  node.local_world_size(), node.node_rank),
-                      plan.rendezvous->node_rank_from)
-                : row("node rank", rank, plan.rendezvous->node_rank_from);
-  }
-  text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", who_said(plan.seed));
+  text += rendezvous_rows(plan);
+  text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", origin_text(plan.seed));
   text += thread_row(plan, base);
   if (plan.bind.given()) text += row("binding", text_of(plan.bind.value), plan.bind.origin);
-  if (plan.output.console.given() || !plan.output.takes_all)
-    text += row("output", name_of_console(plan.output), who_said(plan.output.console));
-  text += row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, who_said(plan.log_dir));
-  text += row("grace", format_duration(plan.grace.value), who_said(plan.grace));
-  if (plan.settle.given()) text += row("settle", format_duration(plan.settle.value), who_said(plan.settle));
-  if (plan.timeout.value > Duration::zero()) {
-    text += row("timeout", format_duration(plan.timeout.value), who_said(plan.timeout));
-  }
-  if (plan.start_timeout.value > Duration::zero()) {
-    text += row("start timeout", format_duration(plan.start_timeout.value), who_said(plan.start_timeout));
-  }
-  if (plan.hang_timeout.value > Duration::zero()) {
-    text += row("hang timeout", format_duration(plan.hang_timeout.value), who_said(plan.hang_timeout));
-  }
-  if (plan.max_restarts.value > 0) {
-    text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), who_said(plan.max_restarts));
-    text += row("back-off", format_duration(plan.restart_backoff.value), who_said(plan.restart_backoff));
-  }
-  return text;
+  if (plan.output.console.given() || !plan.output.captures_all)
+    text += row("output", name_of_console(plan.output), origin_text(plan.output.console));
+  text +=
+      row("logs", plan.log_dir.value.empty() ? "in the run directory" : plan.log_dir.value, origin_text(plan.log_dir));
+  return text + end_rows(plan);
 }
 
-/// Which CPUs the first node's workers get.
+/// The CPUs of the first node's workers.
 std::string binding(const LaunchPlan& plan) {
   const std::vector<std::string> lines = binding_lines(plan.nodes.front());
   if (lines.empty()) return {};
@@ -183,7 +196,7 @@ std::string binding(const LaunchPlan& plan) {
 
 RunFacts facts_before_start(const LaunchPlan& plan) { return {plan.master_port.value_or(0), "", 0, ""}; }
 
-/// A worker's own variables and those of the seed's example, then its command.
+/// A worker's variables as one would set them by hand, then its command.
 std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
                       const WorkerPlan& worker) {
   std::map<std::string, std::string> values;

@@ -7,15 +7,15 @@
 
 namespace lrun::launcher {
 
-/// The plan for people (--dry-run): a screen also for many ranks, the last line ended. Variables that were merely
-/// inherited are not shown.
+/// The plan for people (--dry-run). It fits a screen also for many ranks, and ends with a newline. Inherited variables
+/// are not shown.
 std::string show_plan_text(const LaunchPlan& plan, const Environment& environment);
 
-/// The plan for programs (--dry-run=json): complete, `schema` 1, one JSON object, the last line ended. A value that
-/// the start decides (MASTER_PORT) is null.
+/// The plan for programs (--dry-run=json): complete, `schema` 1, one JSON object and a newline. A value that the start
+/// decides (MASTER_PORT) is null.
 std::string show_plan_json(const LaunchPlan& plan, const Environment& environment);
 
-/// Either of the two, as --dry-run asked.
+/// One of the two, as --dry-run asks.
 std::string show_plan(const LaunchPlan& plan, const Environment& environment, DryRun format);
 
 }  // namespace lrun::launcher

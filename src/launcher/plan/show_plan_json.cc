@@ -1,3 +1,4 @@
+// The plan for programs: --dry-run=json. show_plan() calls show_plan_json().
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -54,7 +55,7 @@ Json json_of(const std::vector<DeviceId>& devices) {
   return list;
 }
 
-/// What only the start decides is null: address and port of the store, and the place of the error file.
+/// Values that only the start decides are null: address and port of the store, and the place of the error file.
 void blank_the_undecided(Json& environment, const LaunchPlan& plan) {
   for (const char* const name : {"MASTER_PORT", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
     if (!plan.master_port && environment.contains(name)) environment[name] = nullptr;
@@ -96,7 +97,7 @@ Json json_of(const WorkerSetup& setup) {
     if (change.kind == EnvironmentChange::Kind::kUnset) environment[change.name] = nullptr;
   }
   Json limits = Json::array();
-  for (const ResourceLimit& limit : setup.limits) limits.push_back(in_words(limit));
+  for (const ResourceLimit& limit : setup.limits) limits.push_back(text_of(limit));
   Json wrappers = Json::array();
   for (const Wrapper& wrapper : setup.wrappers) {
     wrappers.push_back({{"words", wrapper.words}, {"ranks", wrapper.ranks}, {"origin", wrapper.origin}});

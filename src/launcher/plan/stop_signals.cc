@@ -13,7 +13,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// What cannot be handled, or has a meaning of its own for lrun.
+/// The signal cannot be handled, or has a meaning of its own for lrun.
 bool is_reserved(int number) {
   const int reserved[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGTSTP, SIGCONT, SIGPIPE};
   return is_private_signal(number) || std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
@@ -44,7 +44,7 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
     } else if (personality.only_full_signal_names) {
       warnings.push_back("'" + std::string(name) + "' of " + asked.origin + " cannot be handled and is left out");
     } else {
-      throw UserError("'" + std::string(name) + "' of '" + asked.origin + "' is no signal that can be handled",
+      throw UserError("'" + std::string(name) + "' of '" + asked.origin + "' is not a signal that can be handled",
                       "for example '" + asked.origin + " SIGTERM,SIGINT,SIGUSR1'");
     }
     if (comma == std::string_view::npos) return signals;

@@ -21,8 +21,8 @@ enum class Strategy {
   kTpu,
 };
 
-/// The facts by which the launcher treats strategies differently. What a strategy does inside of a program is not its
-/// business.
+/// The facts by which the launcher treats strategies differently. It knows nothing of a strategy's work inside of a
+/// program.
 struct StrategyFacts {
   /// The processes that the launcher starts.
   enum class Processes { kOnePerDevice, kOnePerNode, kOneInAll };
@@ -32,7 +32,7 @@ struct StrategyFacts {
   bool starts_ranks_from_code = false;  ///< each process starts the ranks of its node by lrun::launch()
   /// How a program without liblrun would train: 'on one device'. Empty where no liblrun is needed.
   std::string_view without_liblrun = {};
-  std::string_view python_instead = {};  ///< what a Python program has for the same purpose
+  std::string_view python_instead = {};  ///< the means of a Python program for the same purpose
 
   /// liblrun does the work, inside of the program. Any other program would have devices that it does not know of, or an
   /// optimizer that is not sharded.

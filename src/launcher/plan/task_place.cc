@@ -1,3 +1,5 @@
+// A run in which Slurm starts a launcher for each rank. A LaunchRequest with its TaskPlace comes in; the devices of the
+// rank's node go out, and later the plan for this one rank. run_nodes and make_plan() call it.
 #include "plan/task_place.h"
 
 #include <fmt/format.h>
@@ -34,14 +36,14 @@ UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked
   throw wrong_count(task, asked, wants);
 }
 
-/// A plain count on nodes of equally many launchers.
+/// The user gives a plain count, and every node has the same number of launchers.
 bool is_wrong_everywhere(const DeviceRequest& devices, const TaskPlace& task) {
   const std::vector<int>& ranks = task.ranks_by_node;
   return devices.kind == DeviceRequest::Kind::kCount &&
          std::all_of(ranks.begin(), ranks.end(), [&](int count) { return count == task.ranks_here; });
 }
 
-/// Each launcher has one process, whatever torchrun would make of the devices that it sees.
+/// Each launcher has one process, and torchrun's ways to count more make no sense.
 void check_processes(const LaunchRequest& request) {
   const DeviceRequest& processes = request.nproc_per_node.value;
   if (processes.given() && processes.number() != 1) {
@@ -50,8 +52,8 @@ void check_processes(const LaunchRequest& request) {
   }
 }
 
-/// Each worker's variables name the chips and ports of all workers of its node, of which a launcher of one knows its
-/// own.
+/// Each worker's variables name the chips and ports of all workers of its node. A launcher of one worker does not know
+/// them.
 void refuse_tpus(const LaunchRequest& request) {
   if (request.accelerator.value != DeviceKind::kTpu) return;
   const TaskPlace& task = *request.rendezvous.task;
@@ -65,12 +67,12 @@ std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node)
   return static_cast<std::size_t>(std::count_if(node.gpus.gpus.begin(), node.gpus.gpus.end(), is_usable));
 }
 
-/// GPUs of which the user said nothing, and that were given to this job to be used.
+/// The job was given more GPUs than there are launchers, and the user did not mention them.
 void refuse_idle_gpus(const TaskPlace& task, std::size_t gpus, std::size_t ranks) {
   const std::string devices = fmt::format("--devices {}", ranks);
   throw UserError(fmt::format("{} of this node would be idle: {} were given to {}", counted(gpus - ranks, "GPU"), gpus,
                               launchers_here(task)),
-                  fmt::format("write '{}' for a rank a GPU, or 'lrun {} …'", line_with(task, gpus), devices));
+                  fmt::format("write '{}' for one rank per GPU, or 'lrun {} …'", line_with(task, gpus), devices));
 }
 
 void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
@@ -78,14 +80,14 @@ void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
                   fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", line_with(task, gpus)));
 }
 
-/// A count, as if it stood where the user wrote his.
+/// The count with the origin of the user's own setting, if there is one.
 Setting<DeviceRequest> counted_by_launchers(const Setting<DeviceRequest>& written, int count) {
   const DeviceRequest request{DeviceRequest::Kind::kCount, count};
   if (written.given()) return {request, written.source, written.origin};
   return {request, Source::kScheduler, "--devices"};
 }
 
-/// What is asked of the node as a whole. A count may also be that of each launcher's own rank.
+/// The devices of the whole node. The user's count may also mean the one device of each launcher.
 Setting<DeviceRequest> devices_of_node(const LaunchRequest& request, std::size_t gpus, int gpus_given) {
   const TaskPlace& task = *request.rendezvous.task;
   const auto ranks = static_cast<std::size_t>(task.ranks_here);
@@ -97,12 +99,12 @@ Setting<DeviceRequest> devices_of_node(const LaunchRequest& request, std::size_t
   return counted_by_launchers(request.devices, task.ranks_here);
 }
 
-/// Slurm's --gpus-per-task and --gpu-bind show each launcher its own.
+/// With --gpus-per-task and --gpu-bind Slurm shows each launcher only its own GPU.
 DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::size_t gpus) {
   const TaskPlace& task = *request.rendezvous.task;
   const Setting<DeviceRequest> written = request.devices;
   if (gpus > 1 && !request.devices.given()) {
-    throw UserError(fmt::format("{} are given to each launcher of one rank, which uses one", counted(gpus, "GPU")),
+    throw UserError(fmt::format("each launcher of one rank is given {} and uses one", counted(gpus, "GPU")),
                     "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'");
   }
   const auto count = written.value.number();
@@ -157,7 +159,6 @@ void place_task(const TaskPlace& task, LaunchPlan& plan) {
 
 void keep_own_rank(const TaskPlace& task, LaunchPlan& plan) {
   NodePlan& node = plan.nodes.front();
-  if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) return;  // done already
   WorkerPlan own = std::move(node.workers.at(static_cast<std::size_t>(task.local_rank)));
   own.rank = node.base_rank = task.rank;
   own.node_rank = task.node_rank;

@@ -8,31 +8,32 @@
 
 namespace lrun::launcher {
 
-/// What all launchers of a step find alike where each starts one rank, since it follows from their one command line.
+/// An error that all launchers of a step find, since it follows from their one command line.
 class ErrorOfAllTasks : public UserError {
  public:
   ErrorOfAllTasks(const UserError& error, const TaskPlace& task)
-      : UserError(error.what(), error.hint()), told_by_another_(task.rank != 0) {}
+      : UserError(error.what(), error.hint()), reported_by_another_(task.rank != 0) {}
 
-  /// The launcher of rank 0 says it.
-  [[nodiscard]] bool told_by_another() const noexcept { return told_by_another_; }
+  /// The launcher of rank 0 prints it.
+  [[nodiscard]] bool reported_by_another() const noexcept { return reported_by_another_; }
 
  private:
-  bool told_by_another_;
+  bool reported_by_another_;
 };
 
-/// The devices of a node on which the manager starts a launcher for each rank: one a rank, in the order of the local
-/// ranks. A launcher that the manager shows only a part of the node's GPUs has the first of these, and so, as far as it
-/// knows, have the others. `request.rendezvous.task` is there. \param gpus_given  by the manager on this node; 0: it
-/// does not say \throws UserError  as choose_devices(); the request wants another number of ranks on a node than there
-/// are launchers; GPUs that the manager gave would be idle; workers are on TPUs.
+/// The devices of a node on which the manager starts a launcher for each rank: one per rank, in the order of the local
+/// ranks. A launcher that sees only a part of the node's GPUs takes the first of them, and assumes the same of the
+/// others. \param request     with its `rendezvous.task` \param gpus_given  by the manager on this node; 0: it does not
+/// say \throws UserError  as choose_devices(); the request has another number of ranks on a node than there are
+/// launchers;
+///                    GPUs that the manager gave would be idle; workers are on TPUs
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given);
 
-/// Size and place of a run of which each rank has a launcher, in a plan that has this node alone, with all its ranks.
-/// \throws UserError  the strategy does not make a process of every device.
+/// Puts the size of the run and this node's place into a plan that has only this node, with all its ranks.
+/// \throws UserError  the strategy does not start a process for every device
 void place_task(const TaskPlace& task, LaunchPlan& plan);
 
-/// Leaves the plan's node only the worker of `task`.
+/// Drops all workers of the plan's node but that of `task`. To be called once.
 void keep_own_rank(const TaskPlace& task, LaunchPlan& plan);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// The chips of TPUs that a run uses, and the mesh that they form. device_choice calls choose_tpu_chips(); make_plan()
+// and questions_of() call with_tpu_settled() first of all.
 #include "plan/tpu_choice.h"
 
 #include <fmt/format.h>
@@ -15,7 +17,7 @@ using Kind = DeviceRequest::Kind;
 
 constexpr const char* kTrial = "'--accelerator cpu' takes torch_xla's CPU device, for a trial";
 
-std::string chips_in_words(std::size_t count) { return fmt::format("{} TPU {}", count, count == 1 ? "chip" : "chips"); }
+std::string chips_text(std::size_t count) { return fmt::format("{} TPU {}", count, count == 1 ? "chip" : "chips"); }
 
 DeviceId chip(std::size_t index) { return {DeviceKind::kTpu, std::to_string(index)}; }
 
@@ -25,7 +27,7 @@ std::size_t number_of(const std::string& id, const Setting<DeviceRequest>& asked
                   "chips are counted from 0");
 }
 
-/// How many chips are asked for; of a list, up to its last.
+/// The number of chips that have to be there: the count, or all up to the last one of a list.
 std::size_t chips_needed(const Setting<DeviceRequest>& asked, std::size_t there) {
   switch (asked.value.kind) {
     case Kind::kNone:
@@ -56,12 +58,12 @@ std::size_t chips_needed(const Setting<DeviceRequest>& asked, std::size_t there)
                                 ? fmt::format(" ({} cores: a worker drives those of its chip)",
                                               there * static_cast<std::size_t>(node.tpus.cores_per_chip))
                                 : std::string();
-  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(asked), chips_in_words(needed),
-                              node.name, there, cores),
+  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(asked), chips_text(needed), node.name,
+                              there, cores),
                   fmt::format("use '{}'", as_written(asked.origin, std::to_string(there))));
 }
 
-/// Where the mesh of `chips` begins; libtpu numbers a mesh's chips in a row.
+/// libtpu numbers the chips of a mesh in a row, from a multiple of their number.
 bool is_mesh(const std::vector<DeviceId>& chips) {
   if (tpu_process_bounds(chips.size()).empty()) return false;
   const auto first = static_cast<std::size_t>(std::stoul(chips.front().id));
@@ -106,7 +108,7 @@ LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environ
 std::vector<DeviceId> choose_tpu_chips(const Setting<DeviceRequest>& asked, const AllocatedNode& node, bool dry_run) {
   const auto there = static_cast<std::size_t>(node.tpus.chips);
   if (there == 0 && !dry_run) {
-    throw UserError(fmt::format("'{}' has no TPU: its PCI bus has no chip of one", node.name), kTrial);
+    throw UserError(fmt::format("'{}' has no TPU on its PCI bus", node.name), kTrial);
   }
   const std::size_t needed = chips_needed(asked, there);
   if (there > 0 && needed > there) refuse_too_many(needed, asked, node);
@@ -125,13 +127,13 @@ void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<D
     if (chips.front().kind != DeviceKind::kTpu) return;
     const auto there = static_cast<std::size_t>(nodes[i].tpus.chips);
     if (nodes.size() > 1 && there > 0 && chips.size() != there) {
-      throw UserError(fmt::format("a TPU pod works as a whole, and of the {} of '{}' only {} would be used",
-                                  chips_in_words(there), nodes[i].name, chips.size()),
+      throw UserError(fmt::format("a TPU pod needs all of its chips: of the {} of '{}' only {} would be used",
+                                  chips_text(there), nodes[i].name, chips.size()),
                       "use '--devices -1'");
     }
     if (nodes.size() == 1 && !is_mesh(chips)) {
-      throw UserError(fmt::format("these {} of '{}' are no mesh", chips_in_words(chips.size()), nodes[i].name),
-                      "use 1, 2, 4 or 8 chips that follow each other, such as '--devices 4' or '--devices 4,5'");
+      throw UserError(fmt::format("these {} of '{}' do not form a mesh", chips_text(chips.size()), nodes[i].name),
+                      "use 1, 2, 4 or 8 adjacent chips, such as '--devices 4' or '--devices 4,5'");
     }
   }
 }

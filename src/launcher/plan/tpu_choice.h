@@ -11,23 +11,22 @@
 
 namespace lrun::launcher {
 
-/// Strategy 'tpu' and accelerator 'tpu' mean each other: the request with both settled. Under the strategy
-/// '--accelerator cpu', or PJRT_DEVICE=CPU where nothing is said, takes torch_xla's CPU device instead.
-/// \throws UserError  another strategy on TPUs, or TPUs and GPUs.
+/// The request with strategy and accelerator settled: each of 'tpu' implies the other. Under strategy 'tpu'
+/// '--accelerator cpu', or PJRT_DEVICE=CPU without that option, takes torch_xla's CPU device instead.
+/// \throws UserError  another strategy on TPUs, or TPUs and GPUs
 LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environment);
 
-/// The chips of one node, one for each worker: the first N, those of a list, or all. On one node they form a mesh, so
-/// they are 1, 2, 4 or 8 that follow each other. A chip of TPU v2 or v3 has two cores, which its worker both drives.
-/// A dry run takes what is asked for where the node has no TPU.
-/// \throws UserError  there are none, or not these.
+/// The chips of one node, one for each worker: the first N, those of a list, or all. A chip of TPU v2 or v3 has two
+/// cores, and its worker drives both. On a node without a TPU a dry run takes the chips that were asked for. \throws
+/// UserError  the node has no TPU, or not these chips
 std::vector<DeviceId> choose_tpu_chips(const Setting<DeviceRequest>& asked, const AllocatedNode& node, bool dry_run);
 
-/// On several nodes, which are a pod, workers use all chips of each.
-/// \throws UserError  some would not be used, or one node has too many for its mesh.
+/// The chips of a run fit together. On one node they form a mesh: 1, 2, 4 or 8 adjacent ones. Several nodes are a pod,
+/// in which all chips are used. Other devices pass. \throws UserError  they do not
 void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<DeviceChoice>& choices);
 
-/// How many processes of one chip lie beside each other in the three directions of a host's mesh: '2,4,1' for 8.
-/// \return empty: there is no mesh of so many.
+/// The size of a host's mesh in its three directions, for one chip per process: '2,4,1' for 8. Empty: there is no such
+/// mesh.
 std::string tpu_process_bounds(std::size_t chips);
 
 }  // namespace lrun::launcher

@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// By chip, so that two runs on chips of one host do not meet; the first is torch_xla's own.
+/// Each chip has its own port, so that two runs on one host do not collide. The first is torch_xla's own.
 int port_of(const DeviceId& chip) {
   constexpr int kFirst = 8476;
   return kFirst + whole_number<int>(chip.id).value_or(0);

@@ -1,3 +1,5 @@
+// The command line of workers: Python in front of PROGRAM, its macros, wrappers and debugger. make_plan() calls
+// worker_command(), and run starts each worker with command_of().
 #include "plan/worker_command.h"
 
 #include <algorithm>
@@ -83,7 +85,7 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
     if (request.module) argv.emplace_back("-m");
   }
   const auto program_at = argv.insert(argv.end(), request.command.begin(), request.command.end());
-  // Python would take it for an option.
+  // Python would take a script '-x.py' for an option.
   const bool looks_like_option = argv.size() > request.command.size() && program_at->starts_with('-');
   if (looks_like_option && !request.module) program_at->insert(0, "./");
   return argv;
@@ -103,7 +105,7 @@ std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node
                                     int attempt) {
   std::vector<std::string> program = expand_macros(plan.argv, worker.local_rank, plan.personality);
   const Wrapper* const wrapper = wrapper_of(plan.setup.wrappers, worker.rank);
-  // A wrapper for this very rank is the debugger that was wished for.
+  // A wrapper for this very rank is the user's own debugger.
   const bool own_wrapper = wrapper != nullptr && !wrapper->ranks.empty();
   if (plan.setup.debug_rank.value == worker.rank && !own_wrapper) program = below_debugger(std::move(program));
   if (wrapper == nullptr) return program;

@@ -1,3 +1,5 @@
+// The environment of workers: the contract's variables with their values, and the inherited ones without those of other
+// launchers. A LaunchPlan comes in; run starts each worker with it, and --dry-run shows it.
 #include "plan/worker_environment.h"
 
 #include <algorithm>
@@ -13,8 +15,8 @@ namespace {
 
 using Scope = ContractVariable::Scope;
 
-/// What says 'I am task 3' under other launchers. Programs look for these before or beside ours, and here they are the
-/// launcher's own place, equal for all workers. What describes the job (SLURM_JOB_ID, SLURM_JOB_NODELIST) stays.
+/// Variables of other launchers that say 'I am task 3'. Programs read them before or beside ours, and in a worker they
+/// would tell the launcher's own place. Variables that describe the job (SLURM_JOB_ID, SLURM_JOB_NODELIST) stay.
 constexpr std::string_view kForeignRanks[] = {
     "SLURM_PROCID",
     "SLURM_LOCALID",
@@ -47,7 +49,7 @@ constexpr std::string_view kForeignRanks[] = {
 };
 constexpr std::string_view kForeignPrefixes[] = {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"};
 
-/// What belongs to the launcher, or to an lrun that this one runs inside.
+/// Variables of the launcher, or of an lrun that this one runs inside.
 constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET",     "LRUN_ETCD_USER",   "LRUN_SRUN_PORT",
                                          "LRUN_OUTCOME_TOKEN",  "LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL",
                                          "LRUN_NTASKS_PER_NODE"};
@@ -68,7 +70,7 @@ bool is_contract(std::string_view name, std::optional<Strategy> strategy = {}) {
 }
 
 bool is_unwanted(std::string_view name, const Environment& base, Strategy strategy) {
-  if (name == "LRUN_RESUME") return base.has("LRUN_RUN_ID");  // the outer run's workers are to go on, not this one's
+  if (name == "LRUN_RESUME") return base.has("LRUN_RUN_ID");  // it is for the workers of the outer run
   if (is_in(name, kPrivate)) return true;
   if (is_in(name, kForeignRanks)) return !is_contract(name, strategy);
   return std::any_of(std::begin(kForeignPrefixes), std::end(kForeignPrefixes),
@@ -89,8 +91,8 @@ bool sets_visible_devices(const NodePlan& node) {
   return !node.workers.empty() && node.workers.front().visible_devices.has_value();
 }
 
-/// Inherited variables of the vendors, without the one that is set for each worker. HIP reads CUDA's variable where its
-/// own is not there, so that one must not say anything else.
+/// Adds inherited variables of the vendors, without the one that is set for each worker. HIP reads CUDA's variable
+/// where its own is missing, so that CUDA's must not contradict it.
 void add_visible_devices(WorkerEnvironment::Variables& variables, const NodePlan& node, const Environment& base) {
   const bool sets = sets_visible_devices(node);
   const std::string_view own = visibility_variable(node.gpu_vendor);
@@ -106,7 +108,7 @@ void add_visible_devices(WorkerEnvironment::Variables& variables, const NodePlan
   if (order || counted) variables.emplace_back("CUDA_DEVICE_ORDER", order.value_or("PCI_BUS_ID"));
 }
 
-/// Of what the user may set: workers are to be without it.
+/// The user removes this variable from the workers' environment.
 bool is_unset_by_user(const LaunchPlan& plan, std::string_view name) {
   const std::vector<EnvironmentChange>& changes = plan.setup.environment;
   return std::any_of(changes.begin(), changes.end(), [name](const EnvironmentChange& change) {
@@ -160,7 +162,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   return variables;
 }
 
-/// The process's devices as LibTorch spells them; `first_gpu` is the ordinal of the first.
+/// The process's devices as LibTorch spells them. \param first_gpu  the ordinal of the first one
 std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, GpuVendor vendor) {
   const char* const gpu = vendor == GpuVendor::kIntel ? "xpu:" : "cuda:";  // ROCm's LibTorch says 'cuda', too
   std::string text;
@@ -174,7 +176,7 @@ std::string device_list(const std::vector<DeviceId>& devices, int first_gpu, Gpu
   return text;
 }
 
-/// How many of the plan's nodes before `node_rank` have so many workers.
+/// The number of the plan's nodes before `node_rank`, by their number of workers.
 std::map<int, int> nodes_by_workers(const LaunchPlan& plan, int node_rank) {
   std::map<int, int> nodes;
   for (std::size_t i = 0; i < plan.ranks_by_node.size() && static_cast<int>(i) < node_rank; ++i) {
@@ -217,7 +219,7 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
   }
   shared_.reserve(base.variables().size() + shared_contract_.size());
   for (const auto& [name, value] : base.variables()) {
-    if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // ours, or the user's among them
+    if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // added with the contract below
     const Strategy strategy = plan.strategy.value;
     const bool unwanted = is_unwanted(name, base, strategy) && !is_wanted(plan.setup.environment, name);
     if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {

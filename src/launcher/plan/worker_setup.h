@@ -10,14 +10,14 @@
 
 namespace lrun::launcher {
 
-/// What is done in every worker before its program begins, as asked. A value.
+/// The changes to every worker before its program begins. A value.
 struct WorkerSetup {
   Setting<std::string> folder;                 ///< --chdir; empty: where lrun was started
-  std::vector<EnvironmentChange> environment;  ///< --env, --unset: at most one for a name
-  std::vector<ResourceLimit> limits;           ///< --rlimit: at most one for a resource
+  std::vector<EnvironmentChange> environment;  ///< --env, --unset: at most one per name
+  std::vector<ResourceLimit> limits;           ///< --rlimit: at most one per resource
   bool core_dumps = false;                     ///< --core
   std::vector<Wrapper> wrappers;               ///< --wrap, --wrap@RANKS; later ones win
-  Setting<int> debug_rank{-1};                 ///< --debug-rank: below a debugger, with lrun's terminal; -1: none
+  Setting<int> debug_rank{-1};                 ///< --debug-rank: runs below a debugger, with lrun's terminal; -1: none
 
   bool operator==(const WorkerSetup&) const = default;
 };

@@ -14,7 +14,7 @@ constexpr std::size_t kOfLauncher = 48;
 constexpr std::size_t kOfWorker = 2;
 
 std::size_t needed_for(const StreamRoute& route) {
-  if (route.way != StreamRoute::Way::kTakenOver) return 0;
+  if (route.way != StreamRoute::Way::kCaptured) return 0;
   return route.file ? 2 : 1;
 }
 

@@ -20,8 +20,8 @@ HangRules rules_of(const LaunchPlan& plan) {
 bool sees_output(const LaunchPlan& plan) {
   const std::vector<WorkerPlan>& workers = plan.nodes.front().workers;
   return std::any_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
-    return route_of(plan.output, worker, LogStream::kOut).way == StreamRoute::Way::kTakenOver ||
-           route_of(plan.output, worker, LogStream::kErr).way == StreamRoute::Way::kTakenOver;
+    return route_of(plan.output, worker, LogStream::kOut).way == StreamRoute::Way::kCaptured ||
+           route_of(plan.output, worker, LogStream::kErr).way == StreamRoute::Way::kCaptured;
   });
 }
 

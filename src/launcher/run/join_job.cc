@@ -200,7 +200,7 @@ std::string settings_in_words(const LaunchPlan& plan) {
 /// What two jobs that come to one meeting are told apart by. Programs written for torchrun may get arguments of their
 /// node, and in a job with a name torchrun lets nodes run what they like.
 void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
-  const bool is_torchrun = plan.personality.unnamed_run_is_none;
+  const bool is_torchrun = plan.personality.run_name_defaults_to_none;
   record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
   if (has_name(record) && is_torchrun) return;
   std::string command = record.program;

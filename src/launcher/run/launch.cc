@@ -136,7 +136,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
            const LauncherOutput& output) {
   MessageSink& sink = output.sink;
-  check_meeting_place(plan);
+  require_endpoint(plan);
   hide_secrets();
   try {
     return launch_here(plan, request, environment, output);

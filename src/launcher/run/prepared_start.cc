@@ -37,7 +37,7 @@ std::vector<ProcessLimit> allowed_limits(const std::vector<ResourceLimit>& asked
     struct rlimit now {};
     ::getrlimit(static_cast<__rlimit_resource_t>(limit.resource), &now);
     throw UserError(
-        fmt::format("'{} {}': the hard limit is {} and may not be raised", limit.origin, in_words(limit), now.rlim_max),
+        fmt::format("'{} {}': the hard limit is {} and may not be raised", limit.origin, text_of(limit), now.rlim_max),
         fmt::format("at most '{}={}'; a hard limit is raised before lrun starts", resource_name(limit.resource),
                     now.rlim_max));
   }

@@ -48,7 +48,7 @@ int WorkerOutput::terminal_for(const WorkerPlan& worker, LogStream stream) {
 
 int WorkerOutput::descriptor_for(const WorkerPlan& worker, LogStream stream) {
   switch (route_of(plan_.output, worker, stream).way) {
-    case Way::kTakenOver:
+    case Way::kCaptured:
       return plan_.output.pty ? terminal_for(worker, stream) : -1;
     case Way::kInherited:
       return stream == LogStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
@@ -90,7 +90,7 @@ void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
       const StreamRoute route = route_of(plan_.output, node_.workers[taken_over_], stream);
       Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
       Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
-      if (route.way == Way::kTakenOver) {
+      if (route.way == Way::kCaptured) {
         logs.add_stream(worker.rank, worker.local_rank, stream, std::move(read_end),
                         {route.file, route.console, route.prefix});
       } else if (route.way == Way::kFile) {

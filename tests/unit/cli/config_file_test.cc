@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -35,20 +36,14 @@ TEST(ConfigFile, OfAnOptionalValueTrueIsTheFirstChoiceAndFalseNothing) {
 }
 
 TEST(ConfigFile, RefusalsNameFileAndLine) {
-  EXPECT_EQ(refusal_of("seed = 1\ndevcies = 2\n"),
-            "lrun: error: lrun.toml:2: no setting is called 'devcies'\nlrun: hint: did you mean 'devices'?\n");
+  EXPECT_THAT(refusal_of("seed = 1\ndevcies = 2\n"), mentions({"lrun.toml:2", "'devcies'", "'devices'"}));
   EXPECT_EQ(refusal_of("seed = 1\n\nseed = 2\n").substr(0, 36), "lrun: error: lrun.toml:3: not TOML: ");
-  EXPECT_EQ(refusal_of("num_nodes = 1\nnnodes = 2\n"),
-            "lrun: error: lrun.toml:2: 'nnodes' was given already, in line 1\nlrun: hint: leave one of them out\n");
-  EXPECT_EQ(refusal_of("devices = true\n"),
-            "lrun: error: lrun.toml:1: 'devices = true': this setting is no switch\n"
-            "lrun: hint: write 'devices = N|LIST|auto|-1'\n");
-  EXPECT_EQ(refusal_of("devices = [0, 1]\n"),
-            "lrun: error: lrun.toml:1: 'devices' is neither a text nor a number\n"
-            "lrun: hint: write 'devices = \"...\"'\n");
-  EXPECT_EQ(refusal_of("help = true\n").substr(0, 53), "lrun: error: lrun.toml:1: no setting is called 'help'");
-  EXPECT_EQ(refusal_of("'strategy@0' = 'dp'\n").substr(0, 60),
-            "lrun: error: lrun.toml:1: no setting is called 'strategy@0'\n");
+  EXPECT_THAT(refusal_of("num_nodes = 1\nnnodes = 2\n"), mentions({"lrun.toml:2", "'nnodes'", "1"}));
+  EXPECT_THAT(refusal_of("devices = true\n"),
+              mentions({"lrun.toml:1", "'devices = true'", "'devices = N|LIST|auto|-1'"}));
+  EXPECT_THAT(refusal_of("devices = [0, 1]\n"), mentions({"lrun.toml:1", "'devices'", "'devices = \"...\"'"}));
+  EXPECT_THAT(refusal_of("help = true\n").substr(0, 53), mentions({"lrun.toml:1", "'help'"}));
+  EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n").substr(0, 60), mentions({"lrun.toml:1", "'strategy@0'"}));
 }
 
 TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {
@@ -66,8 +61,7 @@ TEST(ConfigFile, LettersOfAnyLanguageAreWelcomeInQuotesAndComments) {
     EXPECT_NE(values[0].text.find("é"), std::string::npos) << values[0].text;
   }
   EXPECT_EQ(parse_config("chdir = '%C3%A9%'", "f")[0].text, "%C3%A9%") << "a '%' is only that";
-  EXPECT_EQ(refusal_of("chdir = '''\n'''\nseed = é").substr(0, 76),
-            "lrun: error: lrun.toml:3: not TOML: a letter beyond ASCII outside of quotes\n");
+  EXPECT_THAT(refusal_of("chdir = '''\n'''\nseed = é").substr(0, 76), mentions({"lrun.toml:3", "TOML", "ASCII"}));
 }
 
 /// The files of a machine that has these.
@@ -134,16 +128,11 @@ TEST(ConfigFile, ValuesAreCheckedAsThoseOfTheLine) {
     }
     return std::string("(accepted)");
   };
-  EXPECT_EQ(refused("\nstrategy = 'dpd'"),
-            "lrun: error: lrun.toml:2: 'strategy = \"dpd\"': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, "
-            "ddp_spawn, ddp_fork, ddp_notebook, deepspeed, horovod, tpu\n"
-            "lrun: hint: did you mean 'ddp'?\n");
+  EXPECT_THAT(refused("\nstrategy = 'dpd'"), mentions({"lrun.toml:2", "'strategy = \"dpd\"'", "'ddp'"}));
   EXPECT_EQ(refused("grace = 'soon'"),
             "lrun: error: lrun.toml:1: 'grace = \"soon\"': not a time; allowed: a number with ms, s, m, h or d\n"
             "lrun: hint: for example 'grace = \"30s\"'\n");
-  EXPECT_EQ(refused("logs-specs = 'mine'"),
-            "lrun: error: lrun.toml:1: 'logs-specs = \"mine\"' is not in this version\n"
-            "lrun: hint: leave it out\n");
+  EXPECT_THAT(refused("logs-specs = 'mine'"), mentions({"lrun.toml:1", "'logs-specs = \"mine\"'"}));
 }
 
 TEST(ConfigFile, SwitchesReadYesAndNo) {

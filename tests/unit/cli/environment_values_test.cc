@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -81,19 +82,13 @@ TEST(EnvironmentValues, SwitchesReadYesAndNo) {
   EXPECT_TRUE(request_of({"p"}, {{"LRUN_MODULE", "true"}}).module);
   EXPECT_FALSE(request_of({"p"}, {{"LRUN_NO_PYTHON", "off"}}).no_python);
   EXPECT_TRUE(request_of({"-m", "p"}, {{"PET_MODULE", "0"}}).module) << "a switch on the line is on";
-  EXPECT_EQ(refusal({"p"}, {{"PET_STANDALONE", "maybe"}}),
-            "lrun: error: 'PET_STANDALONE=maybe': neither yes nor no; allowed: 1, true, 0, false\n"
-            "lrun: hint: for example 'PET_STANDALONE=1'\n");
+  EXPECT_THAT(refusal({"p"}, {{"PET_STANDALONE", "maybe"}}),
+              mentions({"'PET_STANDALONE=maybe'", "1", "0", "'PET_STANDALONE=1'"}));
 }
 
 TEST(EnvironmentValues, RefusalsNameTheVariable) {
-  EXPECT_EQ(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}),
-            "lrun: error: 'LRUN_STRATEGY=dpd': no such strategy; allowed: ddp, dp, ddp2, ddp_sharded, ddp_spawn, "
-            "ddp_fork, ddp_notebook, deepspeed, horovod, tpu\n"
-            "lrun: hint: did you mean 'ddp'?\n");
-  EXPECT_EQ(refusal({"p"}, {{"PET_NNODES", "4:1"}}),
-            "lrun: error: 'PET_NNODES=4:1': min_nodes is more than max_nodes\n"
-            "lrun: hint: for example 'PET_NNODES=1'\n");
+  EXPECT_THAT(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}), mentions({"'LRUN_STRATEGY=dpd'", "'ddp'"}));
+  EXPECT_THAT(refusal({"p"}, {{"PET_NNODES", "4:1"}}), mentions({"'PET_NNODES=4:1'", "'PET_NNODES=1'"}));
   EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", "x"}}),
             "lrun: error: 'PET_NODE_RANK=x': not a whole number; allowed: 0 to 65535\n"
             "lrun: hint: for example 'PET_NODE_RANK=0'\n");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "parse_support.h"
+#include "support/mentions.h"
 
 namespace lrun::launcher {
 namespace {
@@ -101,9 +102,8 @@ TEST(Horovodrun, ChecksValuesInItsOwnWords) {
             "lrun: hint: for example '--autotune-gaussian-process-noise 0.5'\n");
   EXPECT_NE(refused({"--cycle-time-ms", "nan"}), "(accepted)");
   EXPECT_NE(refused({"--cycle-time-ms", "-1"}), "(accepted)");
-  EXPECT_EQ(refused({"--log-level", "LOUD"}),
-            "lrun: error: '--log-level LOUD': no such level; allowed: TRACE, DEBUG, INFO, WARNING, ERROR, FATAL\n"
-            "lrun: hint: for example '--log-level INFO'\n");
+  EXPECT_THAT(refused({"--log-level", "LOUD"}),
+              mentions({"'--log-level LOUD'", "TRACE", "DEBUG", "WARNING", "ERROR", "FATAL", "'--log-level INFO'"}));
   EXPECT_EQ(refused({"--gloo=1"}), "lrun: error: '--gloo' takes no value, got '1'\nlrun: hint: write only '--gloo'\n");
   EXPECT_EQ(refusal({"--cycle-time-ms"}, {}, "horovodrun"),
             "lrun: error: '--cycle-time-ms' needs a value\nlrun: hint: write '--cycle-time-ms VALUE'\n");
@@ -114,10 +114,7 @@ TEST(Horovodrun, RefusesWithWhatToTypeInstead) {
     const std::string text = refused(words);
     return text.substr(std::min(text.size(), text.find("lrun: hint: ")));
   };
-  EXPECT_EQ(refused({"--mpi"}),
-            "lrun: error: '--mpi' of horovodrun has no meaning here\n"
-            "lrun: hint: leave it out: lrun meets Horovod's ranks over Gloo; with MPI, 'mpirun -np N PROGRAM' starts a "
-            "program of Horovod\n");
+  EXPECT_THAT(refused({"--mpi"}), mentions({"'--mpi'", "'mpirun -np N PROGRAM'"}));
   for (const char* const elastic : {"--min-np", "--max-np", "--host-discovery-script", "--reset-limit"}) {
     EXPECT_NE(hint_of({elastic, "2"}).find("lrun --strategy horovod --num_nodes 2:4"), std::string::npos) << elastic;
   }

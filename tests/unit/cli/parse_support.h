@@ -12,6 +12,7 @@
 #include "base/user_error.h"
 #include "cli/parse_args.h"
 #include "report/diagnostics.h"
+#include "support/mentions.h"
 
 namespace lrun::launcher {
 
@@ -48,14 +49,16 @@ Setting<T> by_flag(T value, const std::string& origin) {
   return {std::move(value), Source::kFlag, origin};
 }
 
-/// An option of one word, and the whole refusal of it.
+/// An option of one word, and the facts that its error has to have.
 struct RefusalCase {
   const char* option;
-  const char* message;
+  Facts facts;
 };
 
 inline void expect_refused(std::initializer_list<RefusalCase> cases) {
-  for (const RefusalCase& expected : cases) EXPECT_EQ(refusal({expected.option, "./train"}), expected.message);
+  for (const RefusalCase& expected : cases) {
+    EXPECT_THAT(refusal({expected.option, "./train"}), HasFacts(expected.facts));
+  }
 }
 
 }  // namespace lrun::launcher

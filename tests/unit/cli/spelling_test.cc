@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -72,12 +73,8 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
             "lrun: error: unknown option '--nproc-per-nood'\nlrun: hint: did you mean '--nproc-per-node'?\n");
   EXPECT_EQ(refusal({"-devices", "4", "./train"}),
             "lrun: error: unknown option '-devices'\nlrun: hint: did you mean '--devices'?\n");
-  EXPECT_EQ(refusal({"--bogus=1", "./train"}),
-            "lrun: error: unknown option '--bogus'\n"
-            "lrun: hint: 'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'\n");
-  EXPECT_EQ(refusal({"-1", "./train"}),
-            "lrun: error: unknown option '-1'\n"
-            "lrun: hint: 'lrun --help' lists all options; a PROGRAM whose name begins with '-' goes after '--'\n");
+  EXPECT_THAT(refusal({"--bogus=1", "./train"}), mentions({"'--bogus'", "'lrun --help'", "'--'", "PROGRAM", "'-'"}));
+  EXPECT_THAT(refusal({"-1", "./train"}), mentions({"'-1'", "'lrun --help'", "'--'", "PROGRAM", "'-'"}));
 }
 
 TEST(Spelling, AmbiguousBeginningsGetTheCandidates) {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "cli/help.h"
+#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -41,23 +42,17 @@ TEST(Verb, RefusesInOneLineAndAHint) {
             "lrun: hint: 'lrun status --help' lists its options\n");
   EXPECT_EQ(refusal({"status", "--json=x"}),
             "lrun: error: '--json' takes no value, got 'x'\nlrun: hint: write only '--json'\n");
-  EXPECT_EQ(refusal({"status", "a", "b"}),
-            "lrun: error: 'lrun status' takes one RUN, got 'a' and 'b'\n"
-            "lrun: hint: a program of that name is run with 'lrun -- status'\n");
+  EXPECT_THAT(refusal({"status", "a", "b"}), mentions({"'lrun status'", "'a'", "'b'", "'lrun -- status'"}));
   EXPECT_EQ(refusal({"status", ""}),
-            "lrun: error: the name of RUN is empty\n"
-            "lrun: hint: an unset variable in quotes is an empty word\n");
+            "lrun: error: the name of RUN is empty\nlrun: hint: an unset variable in quotes gives an empty word\n");
 }
 
 TEST(Verb, DoctorTakesHostsAndNoRun) {
   const VerbRequest expected{
       .kind = VerbRequest::Kind::kDoctor, .json = true, .hosts = {"node1", "node2"}, .verbose = true};
   EXPECT_EQ(parse({"doctor", "--hosts", "node1,node2", "--json", "--verbose"}).verb, expected);
-  EXPECT_EQ(refusal({"doctor", "fever"}),
-            "lrun: error: 'lrun doctor' takes no argument, got 'fever'\n"
-            "lrun: hint: a program of that name is run with 'lrun -- doctor'\n");
-  EXPECT_EQ(refusal({"doctor", "--hosts", "a,,b"}),
-            "lrun: error: '--hosts a,,b': a name is empty\nlrun: hint: write '--hosts node1,node2'\n");
+  EXPECT_THAT(refusal({"doctor", "fever"}), mentions({"'lrun doctor'", "'fever'", "'lrun -- doctor'"}));
+  EXPECT_THAT(refusal({"doctor", "--hosts", "a,,b"}), mentions({"'--hosts a,,b'", "'--hosts node1,node2'"}));
   EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
 }
 
@@ -67,9 +62,7 @@ TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
   EXPECT_EQ(parse({"stack", "--pids=0:42,1:0"}).verb.processes, (std::vector<RankProcess>{{0, 42}, {1, 0}}))
       << "rank 1 has ended";
   for (const std::string list : {"", "0", "-1", "x", "1:", ":2", "1:2:3", "1,,2", "99999999999"}) {
-    EXPECT_NE(refusal({"stack", "--pids", list}).find("is no process\nlrun: hint: write '--pids 4242,4243' or "),
-              std::string::npos)
-        << list;
+    EXPECT_THAT(refusal({"stack", "--pids", list}), mentions({"'--pids " + list + "'", "'--pids 4242,4243'"}));
   }
   EXPECT_EQ(refusal({"stack", "--pids"}),
             "lrun: error: '--pids' needs a value\n"

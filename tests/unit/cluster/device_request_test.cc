@@ -47,7 +47,7 @@ TEST(ParseDevices, RefusesEverythingElse) {
 TEST(ParseDevices, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(problem("eight"), "neither a count nor a list of devices | 2");
   EXPECT_EQ(problem("atuo"), "neither a count nor a list of devices | did you mean 'auto'?");
-  EXPECT_EQ(problem("1,01"), "device 1 is named twice | name every device once");
+  EXPECT_EQ(problem("1,01"), "names device 1 twice | name every device once");
 }
 
 TEST(DeviceRequestText, IsReadAsTheSameRequest) {

@@ -1,6 +1,7 @@
 #include "cluster/find_gpus.h"
 
 #include "fake_driver.h"
+#include "support/mentions.h"
 
 namespace lrun::launcher {
 namespace {
@@ -19,14 +20,16 @@ TEST_F(FindGpus, GivesWhatTheDriverSaysFromAProcessOfItsOwn) {
 
 TEST_F(FindGpus, SurvivesADriverThatCrashes) {
   trouble('c');
-  EXPECT_EQ(find_gpus(kEnough),
-            (GpuInventory{GpuAnswer::kFailed, {}, "the NVIDIA driver ended the process that asked it by SIGSEGV"}));
+  const GpuInventory inventory = find_gpus(kEnough);
+  EXPECT_EQ(inventory, (GpuInventory{GpuAnswer::kFailed, {}, inventory.detail}));
+  EXPECT_THAT(inventory.detail, mentions({"NVIDIA driver", "SIGSEGV"}));
 }
 
 TEST_F(FindGpus, DoesNotWaitForADriverThatHangs) {
   trouble('h');
-  EXPECT_EQ(find_gpus(Duration(50)),
-            (GpuInventory{GpuAnswer::kFailed, {}, "the NVIDIA driver does not answer within 50ms"}));
+  const GpuInventory inventory = find_gpus(Duration(50));
+  EXPECT_EQ(inventory, (GpuInventory{GpuAnswer::kFailed, {}, inventory.detail}));
+  EXPECT_THAT(inventory.detail, mentions({"NVIDIA driver", "50ms"}));
 }
 
 TEST(InventoryText, ComesBackWhole) {

@@ -55,9 +55,9 @@ class FakeNode {
 };
 
 /// 'Open MPI: node 1 of 2 at h1:29500', '?' for what is not told.
-inline std::string in_words(const std::optional<ManagedJob>& job) {
+inline std::string text_of(const std::optional<ManagedJob>& job) {
   if (!job) return "none";
-  const auto number = [](const Told<int>& told) { return told.known() ? std::to_string(told.value) : "?"; };
+  const auto number = [](const Reported<int>& told) { return told.known() ? std::to_string(told.value) : "?"; };
   return job->manager + ": node " + number(job->node_rank) + " of " + number(job->nodes) + " at " +
          (job->host.known() ? job->host.value : "?") + ":" + number(job->port);
 }

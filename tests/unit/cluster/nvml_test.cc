@@ -31,12 +31,12 @@ TEST_F(Nvml, TellsADriverThatIsNotLoadedFromOneWithoutGpus) {
   answers(9, 0, 0, kNone);
   EXPECT_EQ(ask_nvml().answer, GpuAnswer::kDriverNotLoaded);
   answers(0, 0, 0, kNone);
-  EXPECT_EQ(ask_nvml(), (GpuInventory{GpuAnswer::kCounted, {}, "the NVIDIA driver has no GPU"}));
+  EXPECT_EQ(ask_nvml(), (GpuInventory{GpuAnswer::kCounted, {}, "the NVIDIA driver reports no GPU"}));
 }
 
 TEST_F(Nvml, KeepsTheDriversWordsWhenItFails) {
   answers(999, 0, 0, kNone);
-  EXPECT_EQ(ask_nvml(), (GpuInventory{GpuAnswer::kFailed, {}, "the NVIDIA driver says 'Unknown Error'"}));
+  EXPECT_EQ(ask_nvml(), (GpuInventory{GpuAnswer::kFailed, {}, "the NVIDIA driver reports 'Unknown Error'"}));
   answers(0, 999, 4, kNone);
   EXPECT_EQ(ask_nvml().answer, GpuAnswer::kFailed);
 }

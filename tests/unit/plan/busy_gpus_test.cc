@@ -4,6 +4,7 @@
 
 #include "plan/device_choice.h"
 #include "planning.h"
+#include "support/mentions.h"
 
 namespace lrun::launcher {
 namespace {
@@ -58,9 +59,7 @@ TEST(BusyGpus, InExclusiveModeCannotBeShared) {
   request.share_gpus = true;
   AllocatedNode node = node_with_busy({0});
   node.gpus.gpus[0].mode = ComputeMode::kExclusive;
-  EXPECT_EQ(refusal_for(request, node),
-            "GPU '0' of 'host' is busy: process 4242 (python3) has it for itself, by its exclusive mode | use "
-            "'--devices 1,'");
+  EXPECT_THAT(refusal_for(request, node), mentions({"'0'", "'host'", "4242", "'--devices 1,'"}));
 }
 
 TEST(BusyGpus, AreNoMatterToTorchrunsPersonality) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "support/mentions.h"
 #include "unit/plan/planning.h"
 
 namespace lrun::launcher {
@@ -58,13 +59,10 @@ TEST(HostPlace, ShowsListsOfDevicesAlsoFromAHostWithoutGpus) {
 TEST(HostPlace, RefusesSparesAndSaysHowARunOutlivesAHost) {
   LaunchRequest request = request_on("a,b,c");
   request.spares = {1, Source::kFlag, "--spares"};
-  EXPECT_EQ(
-      refusal_of([&] { (void)placed_by(request); }),
-      "'--spares 1' and '-H a,b,c' do not go together: all hosts that you name take part | write '--num_nodes 2:3': "
-      "the run then goes on without a host that is lost");
+  EXPECT_THAT(refusal_of([&] { (void)placed_by(request); }),
+              mentions({"'--spares 1'", "'-H a,b,c'", "'--num_nodes 2:3'"}));
   request.hosts = hosts_flag("a");
-  EXPECT_EQ(refusal_of([&] { (void)placed_by(request); }),
-            "'--spares 1' and '-H a' do not go together: all hosts that you name take part | leave '--spares' out");
+  EXPECT_THAT(refusal_of([&] { (void)placed_by(request); }), mentions({"'--spares 1'", "'-H a'", "'--spares'"}));
 }
 
 TEST(HostPlace, RefusesContradictionsWithTheLineToType) {
@@ -99,9 +97,7 @@ TEST(HostPlace, NamesWhatSelectsDevicesThatAHostDoesNotHave) {
 TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {
   LaunchRequest endpoint = request_on("a,b");
   endpoint.rendezvous.endpoint = {{"a", 29'500}, Source::kFlag, "--rdzv-endpoint"};
-  EXPECT_EQ(refusal_of([&] { (void)placed_by(endpoint); }),
-            "'--rdzv-endpoint' and '-H a,b' do not go together: the launchers meet on the first host | leave "
-            "'--rdzv-endpoint' out");
+  EXPECT_THAT(refusal_of([&] { (void)placed_by(endpoint); }), mentions({"'--rdzv-endpoint'", "'-H a,b'"}));
   LaunchRequest input = request_on("a,b");
   input.standard_input = true;
   EXPECT_NE(refusal_of([&] { (void)placed_by(input); }), "");
@@ -118,9 +114,7 @@ TEST(HostPlace, RefusesTwoNamesOfOneHostWhereItHasGpus) {
     allocation.names_of_host = {"a", "alias"};
     return refusal_of([&] { (void)make_plan(placed, Environment(), allocation, {true, ""}, "demo"); });
   };
-  EXPECT_EQ(refusal(request, gpu_node(4)),
-            "'a' and 'alias' are one host, and each would take the same devices of it | "
-            "name it once, with all its workers: '-H a:4'");
+  EXPECT_THAT(refusal(request, gpu_node(4)), mentions({"'a'", "'alias'", "'-H a:4'"}));
   EXPECT_EQ(refusal(request, cpu_node()), "") << "a job of several nodes, tried on one";
   LaunchRequest on_cpus = request;
   on_cpus.accelerator = accelerator_flag(DeviceKind::kCpu);

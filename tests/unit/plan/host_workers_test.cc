@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cluster/host_filter.h"
+#include "support/mentions.h"
 #include "unit/plan/planning.h"
 
 namespace lrun::launcher {
@@ -25,7 +26,7 @@ std::string answer(const LaunchRequest& request) {
     used = used_hosts(hosts_of(request), request);
     check_worker_counts(request, used);
   });
-  return refusal.empty() ? in_words(used) : refusal;
+  return refusal.empty() ? text_of(used) : refusal;
 }
 
 std::string lrun(const std::string& option, const std::string& value, const std::string& hosts) {
@@ -54,15 +55,9 @@ TEST(HostWorkers, AreAsOptionsSayWhereTheListHasNoNumbers) {
 }
 
 TEST(HostWorkers, RefuseACountThatMayBeOfEachHostOrOfAll) {
-  EXPECT_EQ(lrun("-np", "2", "a:2,b:2"),
-            "'-np 2' beside '-H a:2,b:2' may be of each host, or of all together | write '--devices 2' for 2 on each "
-            "host, or '-H a:2' for 2 in all");
-  EXPECT_EQ(lrun("-n", "4", "a,b,c"),
-            "'-n 4' beside '-H a,b,c' may be of each host, or of all together | write '--devices 4' for 4 on each "
-            "host, or '-H a:2,b:1,c:1' for 4 in all");
-  EXPECT_EQ(lrun("-np", "1", "a,b"),
-            "'-np 1' beside '-H a,b' may be of each host, or of all together | write '--devices 1' for 1 on each "
-            "host, or '-H a:1' for 1 in all");
+  EXPECT_THAT(lrun("-np", "2", "a:2,b:2"), mentions({"'-np 2'", "'-H a:2,b:2'", "'--devices 2'", "2", "'-H a:2'"}));
+  EXPECT_THAT(lrun("-n", "4", "a,b,c"), mentions({"'-n 4'", "'-H a,b,c'", "'--devices 4'", "4", "'-H a:2,b:1,c:1'"}));
+  EXPECT_THAT(lrun("-np", "1", "a,b"), mentions({"'-np 1'", "'-H a,b'", "'--devices 1'", "1", "'-H a:1'"}));
 }
 
 TEST(HostWorkers, RefuseContradictionsWithTheLineToType) {
@@ -77,8 +72,7 @@ TEST(HostWorkers, RefuseContradictionsWithTheLineToType) {
             "write '-H a:5,b:4'");
   EXPECT_EQ(lrun("-np", "gpu", "a:4,b:4"),
             "'-np gpu' and '-H a:4,b:4' both say how many workers a host has | leave '-np' out");
-  EXPECT_EQ(lrun("", "", "a:4,b"),
-            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
+  EXPECT_THAT(lrun("", "", "a:4,b"), mentions({"'-H a:4,b'", "'b'", "'b:1'"}));
 }
 
 TEST(HostWorkers, AreOfAllHostsTogetherUnderHorovodrun) {
@@ -96,11 +90,8 @@ TEST(HostWorkers, AreOfAllHostsTogetherUnderHorovodrun) {
 TEST(HostWorkers, MoreThanTheHostsHaveAreRefusedUnderHorovodrun) {
   EXPECT_EQ(horovodrun("-np", "6", "a:2,b:2"),
             "'-np 6' is more than the 4 workers that the hosts of '-H a:2,b:2' have in all | write '-H a:3,b:3'");
-  EXPECT_EQ(horovodrun("-np", "5", "a,b"),
-            "'-np 5' is more than the 2 workers that the hosts of '-H a,b' have in all, one each as none has a number "
-            "| write '-H a:3,b:2'");
-  EXPECT_EQ(horovodrun("-np", "2", "a:4,b"),
-            "'-H a:4,b' says of some hosts how many workers they have, and not of 'b' | write 'b:1' for one worker");
+  EXPECT_THAT(horovodrun("-np", "5", "a,b"), mentions({"'-np 5'", "2 workers", "'-H a,b'", "'-H a:3,b:2'"}));
+  EXPECT_THAT(horovodrun("-np", "2", "a:4,b"), mentions({"'-H a:4,b'", "'b'", "'b:1'"}));
 }
 
 TEST(HostWorkers, KeepTheFirstOfTheDevicesThatWereSelected) {
@@ -120,11 +111,42 @@ TEST(HostWorkers, OfUnnamedNodesHaveNoTotal) {
   const auto refusal = [&] { return refusal_of([&] { refuse_total_of_unnamed_nodes(request); }); };
   EXPECT_EQ(refusal(), "") << "lrun's -np is of each node";
   request.compat = Compat::kHorovodrun;
-  EXPECT_EQ(refusal(),
-            "'-np 4' of horovodrun is of all nodes together, and the other nodes of '--num_nodes 2' are not named | "
-            "write '--devices 4' for 4 on each node, or name them with '-H a:4,b:4'");
+  EXPECT_THAT(refusal(), mentions({"'-np 4'", "'--num_nodes 2'", "'--devices 4'", "4", "'-H a:4,b:4'"}));
   request.num_nodes.value = 1;
   EXPECT_EQ(refusal(), "");
+}
+
+LaunchRequest under_deepspeed() {
+  LaunchRequest request = request_for("2");
+  request.strategy = strategy_flag("deepspeed");
+  return request;
+}
+
+std::string counted(const std::string& hosts, LaunchRequest request) {
+  return text_of(used_hosts(parse_host_list(hosts, "-H"), request));
+}
+
+TEST(HostWorkersOfDeepSpeed, TakesTheFirstHostsAndTheFirstDevicesOfEach) {
+  LaunchRequest request = under_deepspeed();
+  request.devices = {};
+  EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4,c:4");
+  request.num_nodes = {2, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4");
+  request.devices = devices_flag("2", "--num_gpus");
+  EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:2,b:2");
+  EXPECT_EQ(counted("a:4,b:1", request), "a:2,b:1") << "too many is refused later, by name";
+  EXPECT_EQ(counted("a,b,c", request), "a,b");
+  request.strategy = strategy_flag("ddp");
+  EXPECT_EQ(counted("a:4,b:4,c:4", request), "a:4,b:4,c:4") << "elsewhere that is a contradiction";
+}
+
+TEST(HostWorkersOfDeepSpeed, KeepsTheDevicesThatAreNamedOfAHost) {
+  LaunchRequest request = under_deepspeed();
+  std::vector<Host> hosts = parse_host_list("a:4,b:4", "-H");
+  hosts[0].devices = {1, 2, 3};
+  hosts[0].slots = 3;
+  EXPECT_EQ(used_hosts(hosts, request)[0], hosts[0]);
+  EXPECT_EQ(used_hosts(hosts, request)[1].slots, 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "support/mentions.h"
 #include "unit/plan/planning.h"
 
 namespace lrun::launcher {
@@ -82,15 +83,13 @@ TEST(JobPlace, IsNotAskedForWhereTheUserNamesNodesOrTorchrunWould) {
 TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
   LaunchRequest request = request_for("2");
   request.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
-  EXPECT_EQ(refusal_of([&] { (void)placed(request, step_of_three(2)); }),
-            "'PET_NODE_RANK=1', and node rank is 2 by Slurm step 12.0 | remove one of them; '--num_nodes', "
-            "'--node-rank' and '--rdzv-endpoint' come before both");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, step_of_three(2)); }),
+              mentions({"'PET_NODE_RANK=1'", "2", "12.0", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
   EXPECT_EQ(placed(request, step_of_three(1)).num_nodes.value, 3) << "they agree";
   Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
   script.nodes_to_start = 3;
-  EXPECT_EQ(refusal_of([&] { (void)placed(request, script); }),
-            "'PET_NODE_RANK=1', and lrun starts a launcher on each of 3 nodes of Slurm job 12 | remove one of them; "
-            "'--num_nodes', '--node-rank' and '--rdzv-endpoint' come before both");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, script); }),
+              mentions({"'PET_NODE_RANK=1'", "3 nodes", "12", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
@@ -101,9 +100,8 @@ TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheMeeting) {
   LaunchRequest request = request_for("4");
   request.rendezvous.endpoint = {{"n1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
   request.num_nodes = {2, Source::kFlag, "--nnodes"};
-  EXPECT_EQ(refusal_of([&] { (void)placed(request, allocation); }),
-            "'--nnodes 2', and srun starts 8 tasks, each of them an lrun that would be a node | write 'srun --nodes=2 "
-            "--ntasks-per-node=1 lrun …'");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, allocation); }),
+              mentions({"'--nnodes 2'", "8 tasks", "'srun --nodes=2 --ntasks-per-node=1 lrun …'"}));
   allocation.tasks_of_step = 2;
   EXPECT_EQ(placed(request, allocation), request);
   request.compat = Compat::kTorchrun;
@@ -136,25 +134,21 @@ TEST(JobPlace, StartsLaunchersOnSparesToo) {
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 2);
   request.num_nodes.value = 4;
-  EXPECT_EQ(refusal_of([&] { (void)placed(request, script); }),
-            "'--num_nodes 4': Slurm job 12 has 4 nodes, 1 of them to wait | leave '--num_nodes' out");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, script); }),
+              mentions({"'--num_nodes 4'", "12", "4 nodes", "1", "'--num_nodes'"}));
 }
 
 TEST(JobPlace, RefusesSparesThatCannotBe) {
   LaunchRequest request = request_for("2");
   request.spares = {3, Source::kFlag, "--spares"};
-  EXPECT_EQ(refusal_of([&] { (void)placed(request, step_of_three(0)); }),
-            "'--spares 3': Slurm step 12.0 has 3 nodes, and one at least has to work | write '--spares 2'");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, step_of_three(0)); }),
+              mentions({"'--spares 3'", "12.0", "3 nodes", "'--spares 2'"}));
   const Allocation here{{cpu_node()}, "this host", "nothing names other nodes"};
-  EXPECT_EQ(
-      refusal_of([&] { (void)placed(request, here); }),
-      "'--spares 3': this is no job of several nodes, of which some could wait | ask Slurm for more nodes; where you "
-      "start lrun on each yourself, one that comes beyond '--num_nodes' waits without being told to");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, here); }), mentions({"'--spares 3'", "'--num_nodes'"}));
   Allocation ranks = step_of_three(0);
   ranks.job->task = TaskPlace{0, 6, 0, 2, 0, 3, {2, 2, 2}, "srun --ntasks-per-node="};
-  EXPECT_EQ(
-      refusal_of([&] { (void)placed(request, ranks); }),
-      "'--spares 3': Slurm step 12.0 starts a launcher a rank | write 'srun --ntasks-per-node=1 lrun --spares 3 …'");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, ranks); }),
+              mentions({"'--spares 3'", "12.0", "'srun --ntasks-per-node=1 lrun --spares 3 …'"}));
 }
 
 TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {
@@ -162,9 +156,8 @@ TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {
   allocation.gpus_given = 4;
   EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }), "") << "there are none that work";
   allocation.nodes.front() = gpu_node(4);
-  EXPECT_EQ(refusal_of([&] { (void)placed(request_for(""), allocation); }),
-            "this job was given 4 GPUs on a node, and without '--devices' lrun uses one of them | write 'lrun "
-            "--devices auto …' for all of them, or '--devices 1'");
+  EXPECT_THAT(refusal_of([&] { (void)placed(request_for(""), allocation); }),
+              mentions({"4 GPUs", "'--devices'", "'lrun --devices auto …'", "'--devices 1'"}));
   EXPECT_EQ(refusal_of([&] { (void)placed(request_for("1"), allocation); }), "");
   LaunchRequest on_cpus = request_for("");
   on_cpus.accelerator = accelerator_flag(DeviceKind::kCpu);
@@ -237,12 +230,10 @@ std::string refusal_by(const LaunchRequest& request, const Allocation& allocatio
 }
 
 TEST(JobPlace, WithoutAPlaceToMeetIsRefusedWithThisHostsNameAndCanBeShown) {
-  EXPECT_EQ(refusal_by(request_for("2"), tasks_of_three(0)),
-            "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint here:29500', or "
-            "MASTER_ADDR=here; this is node rank 0");
-  EXPECT_EQ(refusal_by(request_for("2"), tasks_of_three(1)),
-            "Open MPI tells 3 launchers their ranks, and not where to meet; give each '--rdzv-endpoint HOST:29500', or "
-            "MASTER_ADDR=HOST; HOST is that of node rank 0");
+  EXPECT_THAT(refusal_by(request_for("2"), tasks_of_three(0)),
+              mentions({"3 launchers", "'--rdzv-endpoint here:29500'", "MASTER_ADDR", "0"}));
+  EXPECT_THAT(refusal_by(request_for("2"), tasks_of_three(1)),
+              mentions({"3 launchers", "'--rdzv-endpoint HOST:29500'", "MASTER_ADDR", "0"}));
   LaunchRequest shown = request_for("2");
   shown.dry_run = DryRun::kText;
   EXPECT_EQ(placed(shown, tasks_of_three(1)).num_nodes, (Setting<int>{3, Source::kScheduler, "SIZE"}));
@@ -257,7 +248,7 @@ TEST(JobPlace, TakesNodesAndRankWhereOnlyTheEndpointIsSaid) {
   EXPECT_EQ(whole.rendezvous.node_rank, (Setting<int>{1, Source::kScheduler, "TASK"}));
   EXPECT_EQ(whole.rendezvous.endpoint, request.rendezvous.endpoint);
   EXPECT_EQ(describe_place(whole, tasks_of_three(1)),
-            "Open MPI: 3 nodes (SIZE), this is node rank 1 (TASK); they meet at n1, port 29111 (--rdzv-endpoint)");
+            "Open MPI: 3 nodes (SIZE), this is node rank 1 (TASK); rendezvous at n1, port 29111 (--rdzv-endpoint)");
 }
 
 TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
@@ -274,9 +265,8 @@ TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
   EXPECT_EQ(placed(request, tasks_of_three(1)).rendezvous.node_rank.value, 0) << "a flag comes first";
   request.rendezvous.node_rank = {0, Source::kEnvironment, "PET_NODE_RANK"};
   EXPECT_TRUE(leaves_anything_to_manager(request)) << "a variable may contradict the manager";
-  EXPECT_EQ(refusal_by(request, tasks_of_three(1)),
-            "'PET_NODE_RANK=0', and node rank is 1 by TASK; remove one of them; '--num_nodes', '--node-rank' and "
-            "'--rdzv-endpoint' come before both");
+  EXPECT_THAT(refusal_by(request, tasks_of_three(1)),
+              mentions({"'PET_NODE_RANK=0'", "1 by TASK", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
 }
 
 TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
@@ -295,14 +285,10 @@ TEST(JobPlace, OfSeveralTasksOnAHostIsRefusedWithTheLineToType) {
   Allocation crowded = tasks_of_three(0);
   crowded.job->tasks_here = 2;
   crowded.job->tasks = 4;
-  EXPECT_EQ(refusal_by(request_for(""), crowded),
-            "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
-            "'mpirun --map-by ppr:1:node lrun --devices 2 …', or give '--standalone' to every lrun that is to stay "
-            "alone");
+  EXPECT_THAT(refusal_by(request_for(""), crowded),
+              mentions({"2 tasks", "'mpirun --map-by ppr:1:node lrun --devices 2 …'", "'--standalone'"}));
   crowded.job->tasks = 2;
-  EXPECT_EQ(refusal_by(request_for("8"), crowded),
-            "Open MPI starts 2 tasks on this host, and each is an lrun that would start all workers of it; write "
-            "'lrun --devices 8 …', or give '--standalone' to every lrun that is to stay alone");
+  EXPECT_THAT(refusal_by(request_for("8"), crowded), mentions({"2 tasks", "'lrun --devices 8 …'", "'--standalone'"}));
 }
 
 TEST(JobPlace, WithoutANumberOfNodesIsTakenOnlyWhereTheUserSaysOne) {
@@ -352,20 +338,68 @@ TEST(JobPlace, OfSomeOfTheNodesLeavesTheirNumbersToTheUser) {
 TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
   Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
   script.listed_hosts = {"h1", "h2"};
-  EXPECT_EQ(refusal_by(request_for("2"), script),
-            "PBS gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'lrun --hostfile "
-            "$PBS_NODEFILE …', or '--num_nodes 1' for this host alone");
+  EXPECT_THAT(refusal_by(request_for("2"), script),
+              mentions({"2 hosts", "'h1'", "'lrun --hostfile $PBS_NODEFILE …'", "'--num_nodes 1'"}));
   script.source = "LSF";
   script.reason = "LSB_MCPU_HOSTS";
-  EXPECT_EQ(refusal_by(request_for("2"), script),
-            "LSF gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone; write 'mpirun --map-by "
-            "ppr:1:node lrun --rdzv-endpoint h1:29500 …', or '--num_nodes 1' for this host alone");
+  EXPECT_THAT(
+      refusal_by(request_for("2"), script),
+      mentions({"2 hosts", "'h1'", "'mpirun --map-by ppr:1:node lrun --rdzv-endpoint h1:29500 …'", "'--num_nodes 1'"}));
   LaunchRequest request = request_for("2");
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(refusal_by(request, script), "none");
   request.num_nodes.value = 2;
   request.rendezvous.endpoint = {{"h1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
   EXPECT_EQ(refusal_by(request, script), "none") << "somebody starts it on the others";
+}
+
+// A step of Slurm in which the user gives the endpoint, and nothing else.
+TEST(JobPlaceWithEndpoint, KeepsTheNodesOfTheStep) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = endpoint_of("n1", 29'555);
+  const LaunchPlan plan = plan_in(step_of_three(1), request);
+  EXPECT_EQ(plan.world_size, 6);
+  ASSERT_TRUE(plan.rendezvous);
+  EXPECT_EQ(plan.rendezvous->host, "n1");
+  EXPECT_EQ(plan.rendezvous->port, 29'555);
+  EXPECT_EQ(plan.rendezvous->node_rank, 1);
+  EXPECT_EQ(plan.rendezvous->max_nodes, 3);
+  EXPECT_EQ(plan.rendezvous->replacement, Duration(0)) << "nobody else can come";
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 3;
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 3) << "as without an endpoint";
+}
+
+TEST(JobPlaceWithEndpoint, IsOnTheFirstNode) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = endpoint_of("n3.cluster", 29'555);
+  EXPECT_THAT(refusal_of([&] { (void)plan_in(step_of_three(0), request); }),
+              mentions({"'--rdzv-endpoint'", "'n3.cluster'", "node rank 0, which is 'n1'"}));
+  request.rendezvous.endpoint = endpoint_of("10.0.0.1", 29'555);
+  EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "an address may be that of the first";
+  request.rendezvous.endpoint = endpoint_of("n3", 29'555);
+  request.rendezvous.backend = backend_flag("c10d");
+  EXPECT_TRUE(plan_in(step_of_three(0), request).rendezvous) << "they meet wherever the endpoint is";
+}
+
+TEST(JobPlaceWithEndpoint, OfSeveralNodesIsNotOnTheLoopbackInterface) {
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = endpoint_of("localhost", 29'555);
+  for (const char* const backend : {"", "c10d"}) {
+    if (*backend != '\0') request.rendezvous.backend = backend_flag(backend);
+    EXPECT_THAT(refusal_of([&] { (void)plan_in(step_of_three(0), request); }),
+                mentions({"'--rdzv-endpoint'", "'localhost'", "3 nodes", "'--standalone'"}));
+  }
+  Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  script.nodes_to_start = 3;
+  EXPECT_EQ(nodes_to_start(placed(request, script), script), 0) << "a script's first node, where it runs";
+}
+
+TEST(JobPlaceWithEndpoint, IsChangedWithTheOptionThatNamedIt) {
+  EXPECT_EQ(plan_in(step_of_three(0), request_for("2")).rendezvous->port_option, "--master-port");
+  LaunchRequest request = request_for("2");
+  request.rendezvous.endpoint = endpoint_of("n1", 29'555);
+  EXPECT_EQ(plan_in(step_of_three(0), request).rendezvous->port_option, "--rdzv-endpoint");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "planning.h"
+#include "support/mentions.h"
 
 namespace lrun::launcher {
 namespace {
@@ -15,14 +16,11 @@ Environment of_worker(const std::string& rank, const std::string& world_size) {
 }
 
 TEST(OuterRun, OfSeveralRanksIsNamedByItsRank0) {
-  const std::string rest =
-      ", which has 4 ranks: its workers are a world apart, and so are those of any other rank that starts one; "
-      "'--nested' says that this is meant";
-  EXPECT_EQ(plan_of(request_for("2"), cpu_node(), of_worker("0", "4")).warnings,
-            std::vector<std::string>{"this lrun is started by rank 0 of run '20261123-180000-abcdef'" + rest});
+  EXPECT_THAT(plan_of(request_for("2"), cpu_node(), of_worker("0", "4")).warnings,
+              testing::ElementsAre(mentions({"rank 0 of run '20261123-180000-abcdef'", "4 ranks", "'--nested'"})));
   const Environment torchrun = environment_with({{"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "0"}, {"WORLD_SIZE", "4"}});
-  EXPECT_EQ(warn_about_outer_run(request_for("2"), torchrun),
-            "this lrun is started by rank 0 of torchrun's 'none'" + rest);
+  EXPECT_THAT(warn_about_outer_run(request_for("2"), torchrun),
+              mentions({"rank 0 of torchrun's 'none'", "4 ranks", "'--nested'"}));
 }
 
 TEST(OuterRun, IsNotToldTwiceNorWhereNothingIsApart) {

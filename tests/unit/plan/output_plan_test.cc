@@ -28,7 +28,7 @@ std::string route(const OutputPlan& plan, int local_rank, LogStream stream = Log
       return "nowhere";
     case StreamRoute::Way::kTerminal:
       return "terminal";
-    case StreamRoute::Way::kTakenOver:
+    case StreamRoute::Way::kCaptured:
       break;
   }
   return std::string("pipe") + (route.file ? " file" : "") + (route.console ? " console" : "");

@@ -14,6 +14,7 @@
 #include "plan/job_place.h"
 #include "plan/launch_request.h"
 #include "plan/make_plan.h"
+#include "plan/questions.h"
 #include "plan/worker_environment.h"
 
 namespace lrun::launcher {
@@ -86,6 +87,18 @@ inline AllocatedNode gpu_node(int gpus, const std::string& name = "host") {
     node.gpus.gpus.push_back({i, "GPU-" + std::to_string(i) + "aaa", std::to_string(i), false});
   }
   return node;
+}
+
+inline AllocatedNode tpu_node(int chips, int cores_per_chip = 1) {
+  AllocatedNode node = cpu_node();
+  node.tpus = {.asked = true, .chips = chips, .cores_per_chip = cores_per_chip};
+  return node;
+}
+
+inline LaunchRequest under_tpu(const std::string& devices) {
+  LaunchRequest request = request_for(devices);
+  request.strategy = strategy_flag("tpu");
+  return request;
 }
 
 inline LaunchPlan plan_of(const LaunchRequest& request, const AllocatedNode& node,

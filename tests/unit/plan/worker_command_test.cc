@@ -141,5 +141,43 @@ TEST(ExpandMacrosOf, AProgramsNameIsLeftAlone) {
   EXPECT_EQ(expand_macros({"$local_rank", "$local_rank"}, 12, Personality()), (Words{"$local_rank", "12"}));
 }
 
+LaunchRequest under_deepspeed(const Words& command) {
+  LaunchRequest request = request_for("2");
+  request.command = command;
+  request.strategy = strategy_flag("deepspeed");
+  return request;
+}
+
+/// What the worker of local rank 1 executes.
+Words second_worker(const LaunchRequest& request, const AllocatedNode& node = cpu_node()) {
+  const LaunchPlan plan = plan_of(request, node);
+  return command_of(plan, plan.nodes.front(), plan.nodes.front().workers.at(1), 0);
+}
+
+TEST(WorkerCommandOfDeepSpeed, PutsTheLocalRankBeforeTheArgumentsOfTheProgram) {
+  EXPECT_EQ(second_worker(under_deepspeed({"train.py", "--deepspeed"})),
+            (Words{"python3", "-u", "train.py", "--local_rank=1", "--deepspeed"}));
+  EXPECT_EQ(second_worker(under_deepspeed({"./train"})), (Words{"./train", "--local_rank=1"}));
+  LaunchRequest module = under_deepspeed({"pack.train", "a"});
+  module.module = true;
+  EXPECT_EQ(second_worker(module), (Words{"python3", "-u", "-m", "pack.train", "--local_rank=1", "a"}));
+}
+
+TEST(WorkerCommandOfDeepSpeed, LeavesTheLocalRankOutWhenAsked) {
+  LaunchRequest request = under_deepspeed({"train.py", "--deepspeed"});
+  request.no_local_rank = true;
+  EXPECT_EQ(second_worker(request), (Words{"python3", "-u", "train.py", "--deepspeed"}));
+  request.strategy = strategy_flag("ddp");
+  request.no_local_rank = false;
+  EXPECT_EQ(second_worker(request), (Words{"python3", "-u", "train.py", "--deepspeed"})) << "only under its strategy";
+}
+
+TEST(WorkerCommandOfDeepSpeed, TellsTheLocalRankOfTheVariableWhereGpusAreIsolated) {
+  LaunchRequest request = under_deepspeed({"./train"});
+  request.isolate_gpus = true;
+  EXPECT_EQ(second_worker(request, gpu_node(2)), (Words{"./train", "--local_rank=0"}))
+      << "DeepSpeed refuses an argument that differs from LOCAL_RANK";
+}
+
 }  // namespace
 }  // namespace lrun::launcher
