@@ -33,8 +33,8 @@
 
 #include "base/event_loop.h"
 #include "base/fd.h"
-#include "wire/store_protocol.h"
 #include "store/server.h"
+#include "wire/store_protocol.h"
 
 namespace {
 

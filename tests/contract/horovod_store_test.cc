@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "support/store_client.h"
 #include "support/patience.h"
 #include "support/raw_socket.h"
+#include "support/store_client.h"
 #include "support/store_server_thread.h"
 
 namespace lrun::launcher {

@@ -12,12 +12,12 @@
 #include <system_error>
 #include <vector>
 
-#include "support/store_client.h"
-#include "wire/connect.h"
 #include "store/server.h"
 #include "support/patience.h"
 #include "support/raw_socket.h"
+#include "support/store_client.h"
 #include "support/store_server_thread.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "support/store_client.h"
 #include "store/server.h"
 #include "support/raw_socket.h"
+#include "support/store_client.h"
 #include "support/store_server_thread.h"
 
 namespace lrun::launcher {
@@ -273,8 +273,7 @@ TEST(StoreSiege, UnfinishedMessagesOfOthersAreKeptSmallAndDriveOutNoWorker) {
   }
   const std::vector<std::string> log = server.log();
   ASSERT_FALSE(log.empty());
-  EXPECT_NE(log.front().find("processes of this host outside the run"), std::string::npos)
-      << log.front();
+  EXPECT_NE(log.front().find("processes of this host outside the run"), std::string::npos) << log.front();
   for (int i = 0; i < 30; ++i) {  // more than others may have
     ASSERT_TRUE(worker.send({StoreCommand::kSet, {"/large" + std::to_string(i), std::string(kMaxValueBytes, 'x')}}));
   }

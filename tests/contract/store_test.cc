@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/store_client.h"
 #include "support/patience.h"
+#include "support/store_client.h"
 #include "support/store_server_thread.h"
 
 namespace lrun::launcher {

@@ -75,7 +75,8 @@ TEST(EarlyEnd, IsTheCauseWhereAnotherRankLosesItsPeer) {
   EXPECT_EQ(last.find("lrun: error: rank 1 (local rank 1, pid "), 0U) << lrun.err();
   EXPECT_TRUE(contains(last, " exited with code 0 after ") && last.ends_with(kWaitsFor)) << lrun.err();
   EXPECT_TRUE(
-      contains(lrun.err(), "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: ["))
+      contains(lrun.err(),
+               "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: ["))
       << lrun.err();
   EXPECT_FALSE(contains(lrun.err(), "--settle")) << lrun.err();
   const auto result = result_of(lrun);

@@ -112,8 +112,7 @@ TEST_F(HostsStart, OneMachineByTwoNamesOfSshIsRefusedBeforeTwoNodesTakeTheSameGp
   machine.environment["FAKE_NVML_GPUS"] = "2";
   LrunProcess lrun({"-H", "a:2,b:2", "touch", path("started")}, machine);
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_TRUE(contains(lrun.err(), "'a' and 'b' are one host"))
-      << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "'a' and 'b' are one host")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), ": name it once, with all its workers: '-H a:4'\n")) << lrun.err();
   EXPECT_EQ(count(lrun.err(), "are one host"), 1U) << "once for both: " << lrun.err();
   EXPECT_FALSE(fs::exists(path("started")));

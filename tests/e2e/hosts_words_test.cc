@@ -77,7 +77,8 @@ TEST_F(HostsWords, HaveNoCountThatMayBeOfEachOrOfAll) {
   const std::string started = path("started");
   LrunProcess lrun({"-np", "2", "-H", "a:2,b:2", "touch", started}, options());
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_THAT(lrun.err(), mentions({"lrun: error: '-np 2'", "'-H a:2,b:2'", "lrun: hint: ", "'--devices 2'", "'-H a:2'"}));
+  EXPECT_THAT(lrun.err(),
+              mentions({"lrun: error: '-np 2'", "'-H a:2,b:2'", "lrun: hint: ", "'--devices 2'", "'-H a:2'"}));
   EXPECT_FALSE(std::filesystem::exists(started));
 }
 

@@ -58,7 +58,8 @@ TEST(ConfigFile, MistakesAreToldWithTheirLineAndNothingIsStarted) {
   write(folder.path() / "lrun.toml", "# ours\n\nstratgy = 'ddp'\n");
   LrunProcess lrun({"sh", "-c", "touch started"}, in(folder));
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_THAT(lrun.err(), mentions({"lrun: error: lrun.toml:3: ", "'stratgy'", "lrun: hint: did you mean 'strategy'?\n"}));
+  EXPECT_THAT(lrun.err(),
+              mentions({"lrun: error: lrun.toml:3: ", "'stratgy'", "lrun: hint: did you mean 'strategy'?\n"}));
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "started"));
 }
 

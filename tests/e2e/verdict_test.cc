@@ -65,7 +65,8 @@ TEST(Verdict, BlamesAVictimWhenNobodyElseFailed) {
   LrunProcess lrun({"-n", "2", "--settle", "0", "sh", "-c",
                     "[ $RANK = 1 ] && { echo 'RuntimeError: Connection closed by peer' >&2; exit 1; }; sleep 1000"});
   EXPECT_EQ(lrun.wait().code, 1);
-  EXPECT_NE(last_line(lrun.err()).find(": it lost the connection to another worker\n"), std::string::npos) << lrun.err();
+  EXPECT_NE(last_line(lrun.err()).find(": it lost the connection to another worker\n"), std::string::npos)
+      << lrun.err();
 }
 
 TEST(Verdict, ShowsTheTracebackOfAnUndecoratedProgram) {

@@ -69,8 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool has_handshake = (data[0] & 0x80U) == 0;
   const std::string_view cuts(reinterpret_cast<const char*>(data) + 1, cuts_size);
   std::string bytes;
-  if (has_handshake)
-    lrun::append_request(bytes, {lrun::StoreCommand::kValidate, {}, lrun::kStoreMagic});
+  if (has_handshake) lrun::append_request(bytes, {lrun::StoreCommand::kValidate, {}, lrun::kStoreMagic});
   bytes.append(reinterpret_cast<const char*>(data) + 1 + cuts_size, size - 1 - cuts_size);
 
   const Decoded whole = decode(bytes, {});

@@ -21,8 +21,8 @@
 #include <thread>
 #include <utility>
 
-#include "support/store_client.h"
 #include "support/elastic_log.h"
+#include "support/store_client.h"
 
 namespace lrun::test {
 using namespace launcher;

@@ -73,9 +73,9 @@ void refuse_idle_gpus(const Allocation& allocation, const LaunchRequest& request
   const bool of_rank = allocation.job && allocation.job->task;
   const bool sees = allocation.nodes.front().gpus.gpus.size() > 1;  // a job on CPUs may have a whole node
   if (says || of_rank || request.standalone || !sees || allocation.gpus_given <= 1) return;
-  throw UserError(fmt::format("this job has {} GPUs per node, but without '--devices' lrun uses only one",
-                              allocation.gpus_given),
-                  "write 'lrun --devices auto …' for all of them, or '--devices 1'");
+  throw UserError(
+      fmt::format("this job has {} GPUs per node, but without '--devices' lrun uses only one", allocation.gpus_given),
+      "write 'lrun --devices auto …' for all of them, or '--devices 1'");
 }
 
 /// A job of several hosts would use only this one.
@@ -323,7 +323,8 @@ std::string describe_place(const LaunchRequest& request, const Allocation& alloc
   std::string text = describe_ranks(request, allocation);
   const Endpoint& place = rendezvous.endpoint.value;
   if (place.host.empty()) return text;
-  text += fmt::format("; rendezvous at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);
+  text +=
+      fmt::format("; rendezvous at {}, port {} ({}", place.host, place.port.value_or(0), rendezvous.endpoint.origin);
   const std::string& port_by = allocation.job->port_by;
   if (rendezvous.endpoint.source == Source::kScheduler && !port_by.empty() && port_by != rendezvous.endpoint.origin) {
     text += ", " + port_by;

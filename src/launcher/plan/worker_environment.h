@@ -73,7 +73,8 @@ inline constexpr ContractVariable kContract[] = {
     {"TPU_VISIBLE_CHIPS", ContractVariable::Scope::kRank, "the chip of this worker", Strategy::kTpu},
     {"TPU_CHIPS_PER_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "one chip per worker: '1,1,1'", Strategy::kTpu},
     {"TPU_PROCESS_BOUNDS", ContractVariable::Scope::kRun, "the mesh of the workers, such as '2,4,1'", Strategy::kTpu},
-    {"TPU_PROCESS_ADDRESSES", ContractVariable::Scope::kRun, "the addresses at which libtpu of the workers listens", Strategy::kTpu},
+    {"TPU_PROCESS_ADDRESSES", ContractVariable::Scope::kRun, "the addresses at which libtpu of the workers listens",
+     Strategy::kTpu},
     {"TPU_PROCESS_PORT", ContractVariable::Scope::kRank, "the port of this worker among them", Strategy::kTpu},
     {"CLOUD_TPU_TASK_ID", ContractVariable::Scope::kRank, "this worker's place in the mesh", Strategy::kTpu},
 };

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/whole_number.h"
-#include "wire/connect.h"
 #include "store/listening_socket.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

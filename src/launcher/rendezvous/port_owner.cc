@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "rendezvous/handshake.h"
-#include "wire/connect.h"
 #include "store/send_buffer.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

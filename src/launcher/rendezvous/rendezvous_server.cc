@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "rendezvous/handshake.h"
 #include "rendezvous/port_probe.h"
-#include "wire/connect.h"
 #include "store/send_buffer.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {

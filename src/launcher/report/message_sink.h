@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-/// Takes everything that lrun prints for people. main() chooses the sink of a process, and every part that has something
-/// to say gets it from its caller.
+/// Takes everything that lrun prints for people. main() chooses the sink of a process, and every part that has
+/// something to say gets it from its caller.
 ///
 /// All launchers of a job print what happens to the job, and people want to read it once. A message about this node and
 /// lines about the job are therefore different calls. Empty lines print nothing. No call

@@ -257,8 +257,7 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int oth
                                        : fmt::format("; stopping {} ({})", whom, grace_text(facts.grace));
   if (cause != nullptr) return message_line(Severity::kError, cause_text(*cause) + what, facts.colour);
   const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
-  return message_line(Severity::kNote,
-                      reason_text(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
+  return message_line(Severity::kNote, reason_text(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
                       facts.colour);
 }
 

@@ -79,8 +79,9 @@ void WorkerOutput::prepare(std::span<WorkerCommand> commands, std::size_t first)
 void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left) {
   null_.reset();
   if (!relay_) return;
-  relay_->begin(loop, {[&logs](const OtherProgressLine& line) { logs.set_other_progress_line(line.open(), line.drawing()); },
-                       std::move(terminal_left)});
+  relay_->begin(loop,
+                {[&logs](const OtherProgressLine& line) { logs.set_other_progress_line(line.open(), line.drawing()); },
+                 std::move(terminal_left)});
 }
 
 void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {

@@ -182,8 +182,8 @@ std::string CheckpointFolder::load_part(const FoundCheckpoint& checkpoint, int p
   expected.step = checkpoint.step;
   expected.part = static_cast<std::uint32_t>(part);
   expected.parts = static_cast<std::uint32_t>(checkpoint.parts);
-  return detail::read_checkpoint_content(state_->folder / detail::spell({expected.kind, expected.step, expected.part, expected.parts}),
-                                 expected);
+  return detail::read_checkpoint_content(
+      state_->folder / detail::spell({expected.kind, expected.step, expected.part, expected.parts}), expected);
 }
 
 }  // namespace lrun

@@ -207,9 +207,11 @@ namespace lrun {
 std::vector<std::unique_ptr<Collectives>> make_thread_group(int world_size, const ThreadGroupOptions& options) {
   if (world_size < 1) throw std::invalid_argument("a group of " + std::to_string(world_size) + " threads");
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
-  const auto group = std::make_shared<detail::ThreadGroup>(world_size, std::min(options.timeout, detail::kLongestTimeout));
+  const auto group =
+      std::make_shared<detail::ThreadGroup>(world_size, std::min(options.timeout, detail::kLongestTimeout));
   std::vector<std::unique_ptr<Collectives>> ranks;
-  for (int rank = 0; rank < world_size; ++rank) ranks.push_back(std::make_unique<detail::ThreadCollectives>(group, rank));
+  for (int rank = 0; rank < world_size; ++rank)
+    ranks.push_back(std::make_unique<detail::ThreadCollectives>(group, rank));
   return ranks;
 }
 

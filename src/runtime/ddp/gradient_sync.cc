@@ -6,7 +6,9 @@
 
 namespace lrun {
 
-NoSyncGuard::NoSyncGuard(std::shared_ptr<detail::GradientSyncState> state) : state_(std::move(state)) { state_->suspend(); }
+NoSyncGuard::NoSyncGuard(std::shared_ptr<detail::GradientSyncState> state) : state_(std::move(state)) {
+  state_->suspend();
+}
 
 NoSyncGuard::NoSyncGuard(NoSyncGuard&& other) noexcept = default;
 

@@ -113,8 +113,9 @@ struct OptimizerShards::State {
   Collectives& collectives;
   detail::ShardPlan plan;
   std::unordered_map<const at::TensorImpl*, int> owners;
-  std::vector<detail::FlatBroadcast> broadcasts;  // one an owner and extension, so that all ranks send in the same order
-  std::vector<int> roots;                 // of the broadcasts
+  std::vector<detail::FlatBroadcast>
+      broadcasts;          // one an owner and extension, so that all ranks send in the same order
+  std::vector<int> roots;  // of the broadcasts
 };
 
 void OptimizerShards::State::extend_to(const torch::optim::Optimizer& optimizer) {

@@ -81,7 +81,8 @@ class Replicas::State {
         threads(devices.size()) {
     for (auto& generator : generators) generator = at::make_generator<at::CPUGeneratorImpl>();
     for (const at::Device& device : devices) transfers.emplace_back(device);
-    if (std::ranges::count_if(devices, [](at::Device device) { return device.is_cpu(); }) > 1) detail::keep_freed_memory();
+    if (std::ranges::count_if(devices, [](at::Device device) { return device.is_cpu(); }) > 1)
+      detail::keep_freed_memory();
   }
 
   /// Where the backward of one part goes on: its output, and the leaf that stood for it in the gathered one.

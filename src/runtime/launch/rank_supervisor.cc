@@ -1,5 +1,5 @@
-// In: what to start, signals, ends of ranks. Out: what came of the launch. Called by supervised_launch in the process that
-// is forked for it; the stopping procedure itself is stop/policy.
+// In: what to start, signals, ends of ranks. Out: what came of the launch. Called by supervised_launch in the process
+// that is forked for it; the stopping procedure itself is stop/policy.
 #include "runtime/launch/rank_supervisor.h"
 
 #include <signal.h>
@@ -68,9 +68,8 @@ void RankSupervisor::start() {
   }
   for (const auto& errors : errors_) errors->begin(loop_);
   if (order_.timeout == Duration::zero()) return;
-  deadline_.arm(order_.timeout, [this] {
-    handle(TimeIsOver{{.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}});
-  });
+  deadline_.arm(order_.timeout,
+                [this] { handle(TimeIsOver{{.kind = RunEnd::Kind::kTimedOut, .limit_ms = order_.timeout.count()}}); });
 }
 
 void RankSupervisor::watch_signals() {
@@ -106,9 +105,8 @@ void RankSupervisor::on_signal(int signal_number) {
 void RankSupervisor::reap_children() {
   group_.child_signalled();
   reap_adopted([this](pid_t pid) {
-    return std::any_of(group_.workers().begin(), group_.workers().end(), [pid](const Worker& worker) {
-      return worker.process.pid() == pid && !worker.process.status();
-    });
+    return std::any_of(group_.workers().begin(), group_.workers().end(),
+                       [pid](const Worker& worker) { return worker.process.pid() == pid && !worker.process.status(); });
   });
   finish_when_nothing_is_left();  // what a rank left behind may have ended
 }
@@ -226,8 +224,8 @@ void RankSupervisor::apply(const Finish&) {
   finish_when_nothing_is_left();
 }
 
-/// What the ranks left in their process groups has the rest of the grace. Their last words may have to wait for a reader
-/// of stderr: as long as a rank that is told to end may take.
+/// What the ranks left in their process groups has the rest of the grace. Their last words may have to wait for a
+/// reader of stderr: as long as a rank that is told to end may take.
 void RankSupervisor::finish_when_nothing_is_left() {
   using Phase = SupervisionState::Phase;
   const bool lingers = state_.phase == Phase::kLingering;

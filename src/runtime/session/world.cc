@@ -197,7 +197,8 @@ void read_master(World& world, const Reader& reader) {
 /// What the starter of tasks does not say follows from what it does.
 void complete_master(World& world, const World::Variables& variables) {
   const bool of_slurm = world.source == WorldSource::kSlurm;
-  detail::StarterEndpoint meeting = of_slurm ? detail::slurm_endpoint(variables) : detail::mpi_endpoint(variables, world);
+  detail::StarterEndpoint meeting =
+      of_slurm ? detail::slurm_endpoint(variables) : detail::mpi_endpoint(variables, world);
   world.master_address = std::move(meeting.address);
   if (world.master_port == 0) world.master_port = meeting.port;
   if (world.run_id.empty()) world.run_id = std::move(meeting.run_id);

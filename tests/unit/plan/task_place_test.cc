@@ -220,8 +220,9 @@ TEST(TaskPlace, LeavesTpusToOneLauncherOfANode) {
 
 TEST(TaskPlace, IsTold) {
   const Allocation allocation = task_on(cpu_node());
-  EXPECT_THAT(describe_place(placed(request_for(""), allocation), allocation),
-              mentions({"Slurm step 12.0", "8 on 2 nodes", "rank 5", "local rank 1 of 4", "node rank 1", "n1", "15012"}));
+  EXPECT_THAT(
+      describe_place(placed(request_for(""), allocation), allocation),
+      mentions({"Slurm step 12.0", "8 on 2 nodes", "rank 5", "local rank 1 of 4", "node rank 1", "n1", "15012"}));
 }
 
 }  // namespace

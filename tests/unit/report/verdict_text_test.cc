@@ -182,7 +182,8 @@ TEST(VerdictText, NamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
       "all_reduce at train.py:5: did it run fewer steps?\n";
   EXPECT_EQ(verdict_text(early_end(), {.logs = "/logs"}),
             cause +
-                "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: Connection closed "
+                "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: "
+                "Connection closed "
                 "by peer\n"
                 "lrun: note: 1 other worker failed after it; logs: /logs\n"
                 "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out "
@@ -214,7 +215,8 @@ TEST(VerdictText, SaysForWhomTheRanksWaitedWhenALimitStoppedThem) {
       "rank 1 (local rank 1, pid 4242 on host) exited with code 0 after 3.1s: rank 0 waits for it in all_reduce at "
       "train.py:5: did it run fewer steps?\n";
   const std::string hint =
-      "lrun: hint: give every rank the same number of batches (DistributedSampler, drop_last), or let ranks end early with Join\n";
+      "lrun: hint: give every rank the same number of batches (DistributedSampler, drop_last), or let ranks end early "
+      "with Join\n";
   EXPECT_EQ(verdict_text(stopped_run(over, {waits}), {}),
             "lrun: note: 1 other worker ended in the grace\n" + hint +
                 "lrun: error: the run was stopped: the 10s of --timeout are over: " + cause);

@@ -1,8 +1,8 @@
 // What programs, their interpreter and liblrun print when they crash.
 #include <gtest/gtest.h>
 
-#include "verdict/printed_error.h"
 #include "verdict/native_error.h"
+#include "verdict/printed_error.h"
 
 namespace lrun {
 namespace {
@@ -47,8 +47,8 @@ TEST(PrintedError, OfACrashNameTheThreadAndSkipWhatIsNoFrame) {
       false);
   EXPECT_EQ(words.location, "a.py:3 in step");
   EXPECT_EQ(find_printed_error({"Fatal Python error: Segmentation fault", "",
-                             "Current thread 0x00007f (most recent call first):", "  <no Python frame>"},
-                            false)
+                                "Current thread 0x00007f (most recent call first):", "  <no Python frame>"},
+                               false)
                 .location,
             "");
 }
@@ -66,11 +66,11 @@ TEST(PrintedError, OfAnAbortAreWhatCameBeforeTheInterpretersReport) {
   EXPECT_EQ(words.location, "train.py:12 in step");
   EXPECT_EQ(words.lines.back(), "  File \"/home/me/train.py\", line 12 in step");
   EXPECT_EQ(find_printed_error({"free(): invalid pointer", "Fatal Python error: Aborted", "",
-                             "Thread 0x00007f (most recent call first):", "  File \"a.py\", line 1 in wait", "",
-                             "Current thread 0x00007f (most recent call first):", "  File \"a.py\", line 3 in f"}),
+                                "Thread 0x00007f (most recent call first):", "  File \"a.py\", line 1 in wait", "",
+                                "Current thread 0x00007f (most recent call first):", "  File \"a.py\", line 3 in f"}),
             (PrintedError{.error = "free(): invalid pointer",
-                       .location = "a.py:3 in f",
-                       .lines = {"free(): invalid pointer", "  File \"a.py\", line 3 in f"}}));
+                          .location = "a.py:3 in f",
+                          .lines = {"free(): invalid pointer", "  File \"a.py\", line 3 in f"}}));
 }
 
 TEST(PrintedError, OfAFaultAreTheAddressAndTheProgramsOwnCode) {

@@ -48,7 +48,8 @@ TEST(PrintedError, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
   EXPECT_EQ(words.error, "ValueError: bad batch");
   EXPECT_EQ(words.location, "train.py:6 in training_step");
   EXPECT_EQ(find_printed_error({"  File \"a.py\", line 1, in f"}).error, "");
-  EXPECT_EQ(find_printed_error({"    return f()", "ValueError: x"}).error, "") << "there is no frame, it may be a print";
+  EXPECT_EQ(find_printed_error({"    return f()", "ValueError: x"}).error, "")
+      << "there is no frame, it may be a print";
   EXPECT_EQ(find_printed_error({"epoch 1", "  File \"a.py\", line 1, in f", "ValueError: x"}).error, "")
       << "a list of files is no traceback";
 }
@@ -203,10 +204,10 @@ TEST(PrintedError, AreAFailedAssertionAndItsPlace) {
       find_printed_error({"train: /src/model/net.cc:42: void Net::step(int): Assertion `batch > 0' failed."});
   EXPECT_EQ(words.error, "Assertion `batch > 0' failed");
   EXPECT_EQ(words.location, "net.cc:42");
-  EXPECT_EQ(
-      find_printed_error({"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
-          .location,
-      "stl_vector.h:1123");
+  EXPECT_EQ(find_printed_error(
+                {"/usr/include/c++/12/bits/stl_vector.h:1123: reference at(): Assertion '__n < size()' failed."})
+                .location,
+            "stl_vector.h:1123");
 }
 
 TEST(PrintedError, AreASanitizersFindingWithoutThePid) {
@@ -232,7 +233,7 @@ TEST(PrintedError, HaveAPlaceOnlyWhereASanitizersSummaryNamesOne) {
   EXPECT_EQ(error_of("AddressSanitizer: SEGV /home/me/x.cc:3:7 in f(int)"),
             "AddressSanitizer: SEGV|x.cc:3:7 in f(int)");
   EXPECT_EQ(find_printed_error({"a.cc:2:4: runtime error: signed integer overflow",
-                             "SUMMARY: UndefinedBehaviorSanitizer: undefined-behavior a.cc:2:4 in "})
+                                "SUMMARY: UndefinedBehaviorSanitizer: undefined-behavior a.cc:2:4 in "})
                 .error,
             "a.cc:2:4: runtime error: signed integer overflow");
 }
@@ -248,7 +249,7 @@ TEST(PrintedError, AreNoExceptionWhereASignalEndedTheProgram) {
 
 TEST(PrintedError, AreWhatTheInterpreterSaysBeforeAnyProgramRuns) {
   EXPECT_EQ(find_printed_error({"/usr/bin/python3: Error while finding module specification for 'nosuch.module' "
-                             "(ModuleNotFoundError: No module named 'nosuch')"})
+                                "(ModuleNotFoundError: No module named 'nosuch')"})
                 .error,
             "Error while finding module specification for 'nosuch.module' (ModuleNotFoundError: No module named "
             "'nosuch')");
@@ -269,9 +270,10 @@ TEST(PrintedError, AreNoErrorThatWasOvercome) {
   const PrintedError overcome = find_printed_error(followed_by(traceback, 60, "step "));
   EXPECT_EQ(overcome.error, "");
   EXPECT_EQ(overcome.lines.back(), "step 59") << "the last lines, then";
-  EXPECT_EQ(find_printed_error(followed_by({"note: Assertion on NUMA layout failed, using the default"}, 6, "x ")).error,
-            "");
-  EXPECT_EQ(find_printed_error(followed_by({"free(): invalid pointer"}, 60, "Register ")).error, "free(): invalid pointer")
+  EXPECT_EQ(
+      find_printed_error(followed_by({"note: Assertion on NUMA layout failed, using the default"}, 6, "x ")).error, "");
+  EXPECT_EQ(find_printed_error(followed_by({"free(): invalid pointer"}, 60, "Register ")).error,
+            "free(): invalid pointer")
       << "nothing goes on behind it";
 }
 

@@ -1,5 +1,5 @@
-// In: keys and values of ranks that are about to meet. Out: requests to the workers' store, which rank 0 serves where no
-// launcher does. With gloo/link.cc the only file of liblrun that sees c10d.
+// In: keys and values of ranks that are about to meet. Out: requests to the workers' store, which rank 0 serves where
+// no launcher does. With gloo/link.cc the only file of liblrun that sees c10d.
 #include "runtime/collectives/bootstrap/store_client.h"
 
 #include <lrun/error.h>

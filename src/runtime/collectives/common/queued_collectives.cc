@@ -1,5 +1,5 @@
-// In: checked operations of the training thread. Out: the same to a backend, one after the other, on the queue's thread or
-// on the caller's. Derived from by shm, gloo and shm+gloo.
+// In: checked operations of the training thread. Out: the same to a backend, one after the other, on the queue's thread
+// or on the caller's. Derived from by shm, gloo and shm+gloo.
 #include "runtime/collectives/common/queued_collectives.h"
 
 #include <exception>

@@ -13,11 +13,11 @@
 
 namespace lrun::detail {
 
-/// What the backends of processes have in common: a queue of operations that a thread performs while the training thread
-/// computes, errors that become the group's failure, and a refusal in forked children.
+/// What the backends of processes have in common: a queue of operations that a thread performs while the training
+/// thread computes, errors that become the group's failure, and a refusal in forked children.
 ///
-/// A backend performs operations and keeps the failure. Its destructor calls close() first: the queue's thread uses what
-/// the backend owns.
+/// A backend performs operations and keeps the failure. Its destructor calls close() first: the queue's thread uses
+/// what the backend owns.
 class QueuedCollectives : public PostedCollectives {
  public:
   QueuedCollectives(const QueuedCollectives&) = delete;
