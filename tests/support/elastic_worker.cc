@@ -25,7 +25,6 @@
 #include "support/store_client.h"
 
 namespace lrun::test {
-using namespace launcher;
 namespace {
 
 namespace fs = std::filesystem;
