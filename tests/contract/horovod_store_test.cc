@@ -110,7 +110,7 @@ TEST_F(HorovodStore, KeepsNoMoreThanItMayOfRequestsThatAreNotWhole) {
   (void)one_more.send(beginning + most);
   EXPECT_TRUE(one_more.is_closed());
   ASSERT_FALSE(server.log().empty());
-  EXPECT_NE(server.log().back().find("are more than 67108864 bytes"), std::string::npos) << server.log().back();
+  EXPECT_NE(server.log().back().find("take more than 67108864 bytes"), std::string::npos) << server.log().back();
   RawSocket rank(server.port());
   ASSERT_TRUE(rank.send(request("PUT", "/global/3", "value")));
   EXPECT_EQ(rank.receive(kMuch), ok()) << "what ranks say fits";

@@ -116,7 +116,7 @@ TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
   LrunProcess there({"-H", "a:2,b:2", "--include", "a:1", "--accelerator", "cpu", "true"}, options());
   EXPECT_EQ(there.wait().code, 125);
   EXPECT_EQ(there.err(),
-            "lrun: error: '--include a:1' names GPUs, and '--accelerator cpu' wants none\n"
+            "lrun: error: '--include a:1' names GPUs, and '--accelerator cpu' excludes them\n"
             "lrun: hint: use '-H a:2' for two CPU ranks, or '--accelerator gpu'\n");
 }
 

@@ -64,7 +64,7 @@ TEST(OutOfMemory, IsNamedWithTheLimitOfTheCgroup) {
   EXPECT_NE(lrun.err().find(" was killed by the kernel's out-of-memory killer (memory limit 128 MiB) after "),
             std::string::npos)
       << lrun.err();
-  EXPECT_NE(lrun.err().find("lrun: hint: it is the host's memory, not a GPU's"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: hint: the host, not a GPU, is out of memory"), std::string::npos) << lrun.err();
 }
 
 TEST(OutOfMemory, OfAChildIsSeenBehindAShell) {
@@ -139,7 +139,7 @@ TEST(BusError, NamesAFullSharedMemory) {
   if (end.code == 98) GTEST_SKIP() << "nothing can be mounted here";
   EXPECT_EQ(end.code, 128 + SIGBUS);
   EXPECT_NE(lrun.err().find(": /dev/shm is full (1 MiB) at <string>:1\n"), std::string::npos) << lrun.err();
-  EXPECT_NE(lrun.err().find("lrun: hint: 'docker run --shm-size=8g'"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: hint: use 'docker run --shm-size=8g'"), std::string::npos) << lrun.err();
 }
 
 TEST(BusError, WithRoomInSharedMemoryIsJustABusError) {

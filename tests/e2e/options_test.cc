@@ -334,8 +334,8 @@ TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
   LrunProcess late({"--debug-rank", "0", "--hang-timeout", "1m", "true"});
   EXPECT_EQ(late.wait().code, 125);
   EXPECT_EQ(late.err(),
-            "lrun: error: '--hang-timeout' would end the run while '--debug-rank' stops it\n"
-            "lrun: hint: leave one of them out\n");
+            "lrun: error: '--hang-timeout' would end the run while the debugger of '--debug-rank' stops it\n"
+            "lrun: hint: remove one of them\n");
   LrunProcess many({"-n", "2", "--debug-rank", "2", "true"});
   EXPECT_EQ(many.wait().code, 125);
   EXPECT_EQ(many.err(),

@@ -30,7 +30,7 @@ void add_change(std::vector<EnvironmentChange>& changes, EnvironmentChange chang
   if (same->source == change.source &&
       (same->kind == EnvironmentChange::Kind::kUnset) != (change.kind == EnvironmentChange::Kind::kUnset)) {
     throw UserError("'" + as_written(*same) + "' and '" + as_written(change) + "' contradict each other",
-                    "leave one of them out");
+                    "remove one of them");
   }
   *same = std::move(change);
 }

@@ -37,7 +37,7 @@ void check_others(const LaunchRequest& request) {
   refuse_beside_hosts(request.setup.debug_rank, request, "a debugger needs the terminal of its host");
   if (request.standalone) {
     throw UserError(fmt::format("'--standalone' and '{}' cannot be combined", hosts_as_written(request)),
-                    "leave one of them out");
+                    "remove one of them");
   }
   if (request.standard_input) {
     throw UserError(

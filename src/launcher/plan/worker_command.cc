@@ -67,10 +67,10 @@ std::string expand(std::string_view argument, const std::string& local_rank, boo
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program) {
   if (request.module && request.run_path) {
-    throw UserError("'--module' names a module and '--run-path' a file", "leave one of them out");
+    throw UserError("'--module' names a module and '--run-path' a file", "remove one of them");
   }
   if (request.module && request.no_python) {
-    throw UserError("'--module' runs Python and '--no-python' forbids it", "leave one of them out");
+    throw UserError("'--module' runs Python and '--no-python' forbids it", "remove one of them");
   }
   if (request.is_old_launch && request.no_python && !request.use_env) {
     throw UserError("'--no-python' without '--use-env' is refused by torch.distributed.launch", "add '--use-env'");

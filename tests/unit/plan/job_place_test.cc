@@ -272,7 +272,7 @@ TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
 TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
   LaunchRequest request = request_for("2");
   request.num_nodes = {2, Source::kEnvironment, "PET_NNODES"};
-  EXPECT_TRUE(refusal_by(request, tasks_of_three(1)).starts_with("'PET_NNODES=2', and SIZE says 3 nodes; "));
+  EXPECT_THAT(refusal_by(request, tasks_of_three(1)), mentions({"'PET_NNODES=2'", "SIZE", "3 nodes"}));
   Allocation with_master = tasks_of_three(1);
   with_master.job->host = "n1";
   with_master.job->host_by = "MASTER_ADDR";

@@ -67,7 +67,7 @@ TEST(WorkerCommand, RunPathGivesAnyFileToPython) {
   request.no_python = false;
   request.module = true;
   EXPECT_EQ(refusal_of([&] { command_of(request); }),
-            "'--module' names a module and '--run-path' a file | leave one of them out");
+            "'--module' names a module and '--run-path' a file | remove one of them");
 }
 
 TEST(WorkerCommand, OfTheOldLauncherHasTheLocalRankAsFirstArgument) {

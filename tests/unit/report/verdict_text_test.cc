@@ -115,7 +115,7 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   verdict.others.failed = 1;
   EXPECT_EQ(verdict_text(verdict, {.cause_told = true}),
             "lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting for the "
-            "others; that makes it a victim, not the cause\n"
+            "other ranks; that makes it a victim, not the cause\n"
             "lrun: note: 1 other worker failed with it\n"
             "lrun: error: rank 6 (local rank 6, pid 4242 on host) exited with code 3 after 0.4s\n");
   verdict.overruled->cause = Cause::kOwnError;
@@ -186,8 +186,8 @@ TEST(VerdictText, NamesTheRankThatEndedWithZeroWhileAnotherWaitedForIt) {
                 "Connection closed "
                 "by peer\n"
                 "lrun: note: 1 other worker failed after it; logs: /logs\n"
-                "lrun: hint: give every rank as many batches (DistributedSampler, drop_last), or let ranks run out "
-                "with Join\n" +
+                "lrun: hint: give every rank the same number of batches (DistributedSampler, drop_last), or let "
+                "ranks end early with Join\n" +
                 cause);
   FailureRecord hostile = failed(0);
   hostile.cause = Cause::kEndedEarly;

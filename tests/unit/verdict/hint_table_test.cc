@@ -158,7 +158,7 @@ TEST(HintFor, AnEarlyEndIsHowRanksComeToTheSameNumberOfSteps) {
   FailureRecord record;
   record.cause = Cause::kEndedEarly;
   record.detail = "rank 0 waited for it in all_reduce at train.py:5: did it run fewer steps?";
-  EXPECT_NE(hint_for(record).find("give every rank as many batches"), std::string::npos) << hint_for(record);
+  EXPECT_NE(hint_for(record).find("give every rank the same number of batches"), std::string::npos) << hint_for(record);
   record.detail = "rank 0 waited for it in init_process_group at train.py:5";
   EXPECT_EQ(hint_for(record), "every rank must call init_process_group");
 }
@@ -179,7 +179,7 @@ TEST(HintFor, KnowsSomeSignalsAndCodesOfShells) {
 TEST(HintFor, KnowsWhatToDoWhenMemoryRunsOut) {
   FailureRecord record;
   record.cause = Cause::kOutOfMemory;
-  EXPECT_NE(hint_for(record).find("host's memory"), std::string::npos);
+  EXPECT_NE(hint_for(record).find("the host, not a GPU, is out of memory"), std::string::npos);
   record.cause = Cause::kSharedMemoryFull;
   EXPECT_NE(hint_for(record).find("--shm-size"), std::string::npos);
 }
@@ -190,7 +190,7 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
   record.error = "ModuleNotFoundError: No module named 'x'";
   EXPECT_EQ(hint_for(record), "install it for the Python that runs the program; 'which python3' shows which one runs");
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
-            "install it for the Python that runs here; it is '/opt/py/bin/python'");
+            "install it for the Python that runs the program; it is '/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
             "this Python has no torch: activate the environment that has it; it is '/opt/py/bin/python'");
