@@ -39,8 +39,8 @@ lists cli/a.cc 'throw UserError("no use of " + f(x, "y") + "'"'"' here", fmt::fo
 lists cli/a.cc 'auto t = name + " is long, and "
   "goes on" + (x ? " with more words" : "") + "."; // not "a comment" of words' \
   'text     {} is long, and goes on{}.' 'text     with more words'
-lists cli/a.cc "x = 1'000'000; c = '\"'; say(Severity::kNote, \"two words\");" 'note     two words'
-lists cli/a.cc 'say(Severity::kWarning, R"(raw "quoted" words)" + x);' 'warning  raw "quoted" words{}'
+lists cli/a.cc "x = 1'000'000; c = '\"'; print(Severity::kNote, \"two words\");" 'note     two words'
+lists cli/a.cc 'print(Severity::kWarning, R"(raw "quoted" words)" + x);' 'warning  raw "quoted" words{}'
 lists cli/a.cc 'plan.warnings.push_back("mind the " + gap);' 'warning  mind the {}'
 lists cli/a.cc 'f("flag-name", "JSON_KEY", "/a/path", "x"); if (line == "not ours") g(line.starts_with("nor this"));'
 lists cli/a.cc 'auto s = choice_of(given, "strategy") + join(words, " or ");' 'text     strategy' 'text     or'
@@ -52,5 +52,5 @@ lists runtime/a.cc 'f("of another product");'
 refuses 'throw UserError("ends with a stop.", "a hint");' 'a full stop at the end'
 refuses 'throw UserError("is well", "Write it");' 'a capital letter at the beginning'
 refuses 'throw UserError("no \"" + name + "\" here", "a hint");' "the user's text in double quotes"
-refuses 'say(Severity::kNote, "two lines\n");' 'a line end in one fact'
+refuses 'print(Severity::kNote, "two lines\n");' 'a line end in one fact'
 exit $failed
