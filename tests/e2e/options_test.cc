@@ -329,7 +329,7 @@ TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
   LrunProcess lrun({"--debug-rank", "0", "--wrap@0", "true", "true"}, {});
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_EQ(lrun.err(),
-            "lrun: error: '--debug-rank' needs a terminal, and standard input is none\n"
+            "lrun: error: '--debug-rank' needs a terminal, and standard input is not one\n"
             "lrun: hint: start lrun from a shell; 'ssh -t' and 'docker run -it' make a terminal\n");
   LrunProcess late({"--debug-rank", "0", "--hang-timeout", "1m", "true"});
   EXPECT_EQ(late.wait().code, 125);

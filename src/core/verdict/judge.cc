@@ -78,7 +78,7 @@ std::string operation_of(const FailureRecord& victim) {
 }
 
 /// 'rank 0 waited for it in all_reduce at train.py:5'; empty when nothing shows that it waited.
-std::string waited_in_words(const FailureRecord& victim) {
+std::string waited_text(const FailureRecord& victim) {
   const std::string operation = operation_of(victim);
   if (operation.empty()) return {};
   std::string text = fmt::format("rank {} waited for it in {}", victim.rank, operation);
@@ -215,7 +215,7 @@ Verdict judge(const RunEnd& end, const std::vector<FailureRecord>& records, cons
     verdict.culprit = *culprit;
     const FailureRecord* const first = first_of(records, failed_by_itself, order_of_death);
     if (first != nullptr && first != culprit) verdict.overruled = *first;
-    const std::string waited = waited_in_words(*culprit);
+    const std::string waited = waited_text(*culprit);
     const bool lived = others_lived || std::ranges::any_of(records, &FailureRecord::stopped_by_lrun);
     if (early != nullptr && !waited.empty() && may_have_waited_for(*early, *culprit, places, lived)) {
       verdict.overruled = *std::exchange(culprit, early);

@@ -36,7 +36,7 @@ std::vector<WorkerCommand> worker_commands(const LaunchPlan& plan, const NodePla
   return commands;
 }
 
-/// Tells each worker where it is to report its steps.
+/// Each worker learns from its environment where to report its steps.
 void ask_for_progress(std::vector<WorkerCommand>& commands) {
   for (std::size_t i = 0; i < commands.size(); ++i) {
     commands[i].own_environment.push_back(std::string(kProgressVariable) + "=" +
@@ -55,7 +55,7 @@ Attempt::Attempt(const Surroundings& surroundings, Membership membership, Attemp
 
 Attempt::~Attempt() { later_cgroup_.remove(); }
 
-/// What is born in a cgroup that was killed may die at once, so a later round has one of its own.
+/// A process that starts in a cgroup that was killed may die at once, so a later round has a cgroup of its own.
 void Attempt::make_cgroup() {
   if (membership_.round == 0) return;
   later_cgroup_ = surroundings_.guard.cgroup().inner(fmt::format("attempt-{}", membership_.round));
@@ -94,7 +94,7 @@ std::optional<int> Attempt::start_more() {
     events_.start_failed(*failure);
     return std::nullopt;
   }
-  output_.take_over(group_.workers(), surroundings_.logs);
+  output_.adopt_streams(group_.workers(), surroundings_.logs);
   return static_cast<int>(starter_.left());
 }
 
@@ -124,7 +124,7 @@ Supervisor::Facts Attempt::supervision() const {
 void Attempt::supervise(Events events) {
   events_ = std::move(events);
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer, supervision());
-  output_.take_over(group_.workers(), surroundings_.logs);
+  output_.adopt_streams(group_.workers(), surroundings_.logs);
   supervisor_->begin(events_.finished, {.left = static_cast<int>(starter_.left()),
                                         .more = [this] { return start_more(); },
                                         .over =

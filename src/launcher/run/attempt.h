@@ -24,11 +24,11 @@
 namespace lrun::launcher {
 
 /// One attempt of a run: this node's workers, their output, and the supervisor of both. The run (its store, console,
-/// signals, folder, reports) outlives it and may make another one. Ends and reaps its workers when destroyed. One
+/// signals, folder, reports) outlives it and may make another one. The destructor ends and reaps the workers. One
 /// thread.
 class Attempt {
  public:
-  /// What the run lends to its attempts. All of it must outlive them.
+  /// Parts of the run, which must outlive its attempts.
   struct Surroundings {
     const LaunchPlan& plan;
     const PreparedStart& start;
@@ -36,7 +36,7 @@ class Attempt {
     LogRouter& logs;
     RunObserver& observer;
     const Guard& guard;             ///< with the cgroup of the run
-    Supervisor::Look look = {};     ///< empty: nobody looks where workers are before they are stopped
+    Supervisor::Look look = {};     ///< samples the workers' stacks before they are stopped; empty: not sampled
     bool names_error_files = true;  ///< to workers
   };
 
@@ -48,19 +48,19 @@ class Attempt {
   /// The loop calls each at most once.
   struct Events {
     std::function<void()> finished;  ///< nothing is left to wait for
-    std::function<void()> started;   ///< is_starting() has become false: all run, or the rest is not to be started
-    /// The start has failed after start() had returned. Nothing is left running.
+    std::function<void()> started;   ///< is_starting() became false: all workers run, or the rest will not start
+    /// The start failed after start() had returned. No worker is left running.
     std::function<void(const StartFailure& failure)> start_failed;
   };
 
-  /// Starts as many workers as it can in a few hundredths of a second. Nothing is left running after a failure.
+  /// Starts as many workers as it can in a few hundredths of a second. No worker is left running after a failure.
   std::optional<StartFailure> start();
   [[nodiscard]] bool is_starting() const { return starter_.left() > 0; }
 
   /// After start(): handles the workers' output and ends from now on, and lets the loop start the rest.
   void supervise(Events events);
 
-  /// SIGCHLD came.
+  /// Call it on SIGCHLD.
   void child_signalled() { group_.child_signalled(); }
 
   /// Only from supervise() on.
@@ -68,12 +68,12 @@ class Attempt {
   [[nodiscard]] bool supervised() const { return supervisor_.has_value(); }
 
   [[nodiscard]] const AttemptFiles& files() const { return files_; }
-  /// From now on a log file is made at its first byte.
+  /// From now on a log file is created at its first byte.
   void open_log_files();
   /// The folder of the log files when one was written, else empty.
   [[nodiscard]] std::filesystem::path written_logs() const;
 
-  /// Training steps that all workers have reported; 0 where they are not asked to.
+  /// The sum of the training steps that the workers reported; 0 where they do not report steps.
   [[nodiscard]] std::uint64_t steps() const;
   /// When each rank reported its first step, in nanoseconds of the steady clock. Ranks without one are left out.
   [[nodiscard]] std::vector<std::pair<int, std::int64_t>> first_steps() const;
@@ -101,7 +101,7 @@ class Attempt {
   void end_start();
   void terminal_came_back();
   [[nodiscard]] const NodePlan& node() const { return surroundings_.plan.nodes.front(); }
-  /// That the workers are started in; may be none.
+  /// The cgroup that the workers start in; may be empty.
   [[nodiscard]] const RunCgroup& cgroup() const {
     return membership_.round > 0 ? later_cgroup_ : surroundings_.guard.cgroup();
   }
@@ -111,8 +111,8 @@ class Attempt {
   AttemptFiles files_;
   WorkerOutput output_;
   Fd null_;                 ///< /dev/null for reading, while workers are started
-  ProgressBoard progress_;  ///< without memory unless somebody will look
-  RunCgroup later_cgroup_;  ///< none in the first round, which has the run's
+  ProgressBoard progress_;  ///< has memory only where steps are reported
+  RunCgroup later_cgroup_;  ///< empty in the first round, which uses the run's cgroup
   WorkerGroup group_;
   WorkerStarter starter_;
   Events events_;

@@ -10,8 +10,8 @@
 
 namespace lrun::launcher {
 
-/// The folder of one attempt's log and error files: 'attempt_0' in the folder of the run's. A value. It makes nothing
-/// by itself.
+/// The folder of one attempt's log and error files: 'attempt_0' in the folder of the run's files. A value; makes no
+/// folder by itself.
 class AttemptFiles {
  public:
   /// \param logs  the folder of the run's log files, which must outlive this; nullptr: the run has none
@@ -19,15 +19,15 @@ class AttemptFiles {
 
   [[nodiscard]] const Folder* logs() const { return logs_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// The whole path; empty: there are no files.
+  /// The absolute path; empty: there are no files.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   /// A worker may leave its error file in its folder. Silent workers of short runs never get one.
   void make_rank_folders(const NodePlan& node) const;
-  /// A file beside those of the ranks, to append to; empty: it cannot be made.
+  /// A file beside those of the ranks, opened to append; empty: it cannot be made.
   [[nodiscard]] Fd open(const std::string& file) const;
 
-  /// Where a worker that writes this stream itself writes it.
+  /// The file for a stream that the worker writes itself.
   [[nodiscard]] std::filesystem::path path_of(int local_rank, LogStream stream) const;
   /// Makes that file. Only where there are files.
   /// \throws std::system_error  it cannot be made.

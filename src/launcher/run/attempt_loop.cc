@@ -1,5 +1,5 @@
-// In: a plan, and what asks for the end of the run (signals, limits, other nodes). Out: attempts that run one after the
-// other, and at the end the result of the run. NodeLauncher makes one.
+// In: a plan, and requests for the end of the run (signals, limits, other nodes). Out: attempts that run one after the
+// other, and at the end the result of the run. NodeLauncher owns one.
 #include "run/attempt_loop.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// Nodes of one job end a moment apart: that is not worth a line.
+/// Nodes of one job end a moment apart: so short a wait is not worth a line.
 constexpr Duration kQuietWait(2000);
 constexpr std::size_t kMostNodesNamed = Membership::kMostNamedNodes - 1;
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
@@ -53,7 +53,7 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
   return record;
 }
 
-/// The same as an exception, for what the machine lacks (processes, descriptors).
+/// The failure as an exception, where the machine lacks processes or descriptors.
 std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
   if (failure.refusal) return *failure.refusal;
   return {failure.error_number, std::generic_category(),
@@ -65,8 +65,8 @@ bool stops_for_others(const SupervisionState& state) {
   return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
 }
 
-/// A shell script may start Python, and a program of its own language may have another library: that cannot be known
-/// before. All nodes run the same program, so the first one looks.
+/// Only the run itself shows whether the program uses liblrun, since a shell script may start Python. All nodes run the
+/// same program, so the first one warns.
 void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, MessageSink& sink) {
   const bool is_first = attempt.membership().self.node_rank == 0;
   if (!is_first || !plan.watches_for_liblrun || attempt.steps() > 0) return;
@@ -109,7 +109,7 @@ std::optional<FailureRecord> AttemptLoop::begin() {
   return std::nullopt;
 }
 
-/// The last attempt, which has a verdict, gives way only to one that runs.
+/// The last attempt has a verdict, so it is replaced only by an attempt that runs.
 std::optional<StartFailure> AttemptLoop::begin_attempt(int number) {
   Membership membership = job_ ? job_->membership() : sole_membership(run_.plan, run_.store.port());
   membership.attempt = number;
@@ -140,7 +140,7 @@ std::optional<StartFailure> AttemptLoop::begin_attempt(int number) {
   return std::nullopt;
 }
 
-/// Workers run, and what can wait until then is done.
+/// Does the work that can wait until the workers run.
 void AttemptLoop::go_on() {
   if (!attempt_->is_starting()) attempt_started();
   attempt_->open_log_files();
@@ -155,7 +155,7 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
   RunObserver& observer = job_ ? static_cast<RunObserver&>(*job_) : run_.reporter;
   Attempt::Surroundings all{run_.plan, run_.start, run_.loop, run_.logs, observer, run_.guard};
   all.names_error_files = run_.record.folders().may_name_files();
-  // torchrun's summary has no place for what is seen.
+  // torchrun's summary has no place for the workers' stacks.
   if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
     all.look = [this] { return look_at_workers(); };
   }
@@ -169,8 +169,8 @@ std::shared_ptr<void> AttemptLoop::look_at_workers() {
   });
 }
 
-/// Programs may open more connections than one a worker, or close theirs; too few altogether means that some never
-/// came. Those of Horovod keep none: the node with their rendezvous knows of all ranks.
+/// Programs may open more connections than one a worker, or close theirs; too few in all means that some ranks never
+/// connected. Horovod's ranks keep no connection: the node with their rendezvous knows which ranks came.
 std::vector<int> AttemptLoop::missing_ranks() const {
   if (is_horovod(run_.plan)) return run_.store.ranks_unseen_by_horovod(run_.plan.world_size);
   if (run_.store.has_seen(attempt_->workers().size())) return {};
@@ -192,7 +192,7 @@ void AttemptLoop::start_failed_later(const StartFailure& failure) {
   throw error_of(failure, node());
 }
 
-/// What keeps an attempt from starting (a full disk, no processes left) does not hide how the last one ended.
+/// A reason against another attempt (a full disk, no processes left) must not hide how the last attempt ended.
 void AttemptLoop::attempt_not_started(const StartFailure& failure, int number) {
   const FailureRecord record = record_of(failure, node(), number);
   if (job_) job_->start_failed(record);
@@ -205,10 +205,10 @@ void AttemptLoop::no_further_attempt(const std::string& why) {
   end();
 }
 
-/// Another node stops, or somebody here stops while nothing of ours runs. Where an attempt's workers run elsewhere, all
-/// nodes' reports still decide; a second request does not wait for them.
+/// Another node stops, or this one is stopped while it runs no worker. While the attempt's workers run elsewhere, the
+/// reports of all nodes still decide; a second request does not wait for them.
 ///
-/// \param victim  a worker failed there that looks like a victim of another
+/// \param victim  the worker that failed there looks like a victim of another one
 void AttemptLoop::stop_early(const RunEnd& end, bool victim) {
   if (over_) return;
   if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end, victim});
@@ -288,7 +288,7 @@ void AttemptLoop::back_off(const Verdict& verdict) {
       choice.delay, [this] { wait_for_next_round(); }, [this] { end(); });
 }
 
-/// Store and logs begin anew. The port stays.
+/// Store and logs begin anew; the port stays the same.
 void AttemptLoop::wait_for_next_round() {
   run_.store.leave();
   if (!job_) return restart();
@@ -307,7 +307,7 @@ void AttemptLoop::restart() {
   go_on();
 }
 
-/// The nodes of the job may be others than before, and so may our place among them.
+/// The job's nodes, and the place of this node among them, may have changed.
 void AttemptLoop::enter_round() {
   const Membership& membership = job_->membership();
   place_anew(run_.plan, membership);

@@ -28,7 +28,7 @@ namespace lrun::launcher {
 /// the job, and begins the next one or ends the run. One thread.
 class AttemptLoop {
  public:
-  /// What the run lends to the loop. All of it must outlive the loop.
+  /// Parts of the run, which must outlive the loop.
   struct Surroundings {
     LaunchPlan& plan;  ///< with this node's place among the nodes of the job, which changes with them
     const PreparedStart& start;
@@ -45,7 +45,7 @@ class AttemptLoop {
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run
-    std::function<void()> started;  ///< all workers of an attempt run, or the rest is not to be started
+    std::function<void()> started;  ///< all workers of an attempt run, or the rest will not be started
     /// A later attempt cannot execute the program: the run is over.
     std::function<void(const FailureRecord& record)> start_failed;
     std::function<void()> over;  ///< no attempt follows: result() is complete
@@ -71,14 +71,14 @@ class AttemptLoop {
   [[nodiscard]] bool is_over() const { return over_; }
   /// nullptr: this node is alone.
   [[nodiscard]] const JobObserver* job() const { return job_ ? &*job_ : nullptr; }
-  /// Nothing runs here, and other nodes are waited for.
+  /// Nothing runs here, and this node waits for others.
   [[nodiscard]] bool waits() const { return job_ && job_->waits(); }
 
   /// Ends what the workers left behind. \return false when something runs on.
   [[nodiscard]] bool clean_up();
-  /// What the run has come to.
+  /// The outcome of the run so far.
   [[nodiscard]] RunResult result() const;
-  /// The run is over: nothing more comes from the job. `text`: what it came to; empty when it succeeded.
+  /// Call it when the run is over: nothing more comes from the job. `text`: how the run ended; empty: it succeeded.
   void leave_job(const std::string& text);
 
  private:

@@ -64,9 +64,9 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
   return status;
 }
 
-AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
-                            const std::string& run_folder) {
-  AttemptWords words;
+AttemptText describe_start(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
+                           const std::string& run_folder) {
+  AttemptText words;
   const Membership& membership = attempt.membership();
   words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
                                    attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",

@@ -8,15 +8,15 @@
 
 namespace lrun::launcher {
 
-/// What a supervised attempt can say about itself now; the fields about its run are left empty.
+/// The present state of a supervised attempt; the fields about its run are left empty.
 RunStatus attempt_status(Attempt& attempt, const LogRouter& logs);
 
-/// What -v tells about an attempt that has started, a line each; -vv also tells `debug`.
-struct AttemptWords {
+/// The lines that -v prints about an attempt that has started; -vv also prints `debug`.
+struct AttemptText {
   std::vector<std::string> info;
   std::vector<std::string> debug;
 };
-AttemptWords start_in_words(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
-                            const std::string& run_folder);
+AttemptText describe_start(const LaunchPlan& plan, const Attempt& attempt, const std::string& program,
+                           const std::string& run_folder);
 
 }  // namespace lrun::launcher

@@ -8,16 +8,16 @@ namespace lrun::launcher {
 
 /// How long the kernel may take to end what workers left behind.
 inline constexpr Duration kCleanUpLimit(5000);
-/// The same where it had that time already, or where other nodes hear nothing from us meanwhile: it has to be shorter
-/// than a heartbeat.
+/// The same limit where the kernel had that time already, or where this node sends no heartbeats meanwhile: it has to
+/// be shorter than a heartbeat.
 inline constexpr Duration kShortCleanUpLimit(2000);
 
 /// Ends everything that the workers left, and warns of what does not end.
 /// \return false when something runs on.
 bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink);
 
-/// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. What they
-/// leave behind becomes our child, and this is to be called again.
+/// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. Orphans of
+/// the killed processes become children of this one, so call it again on the next SIGCHLD.
 void kill_children(const Guard& guard);
 
 }  // namespace lrun::launcher

@@ -7,14 +7,14 @@
 
 namespace lrun::launcher {
 
-/// How long an ended run waits for a console that takes nothing once a signal came meanwhile, for its last lines alone.
+/// How long an ended run waits for a blocked console to take the last lines, once a signal has come.
 inline constexpr Duration kHurriedPatience(1000);
 
-/// How long a process that has no loop any more waits for it.
+/// How long a process without a loop waits for a blocked console.
 inline constexpr Duration kLastWordPatience(5000);
 
-/// How long an ended run waits for a console that takes nothing. The output of a run that succeeded is worth any wait
-/// (`lrun … | less`); a user who interrupted it does not want to wait.
+/// How long an ended run waits for a blocked console. The output of a run that succeeded is worth any wait
+/// (`lrun … | less`); a user who interrupted the run does not want to wait.
 inline Duration console_patience(RunEnd::Kind kind) {
   constexpr Duration kFailurePatience(60'000);
   constexpr Duration kNoLimit(std::chrono::hours(24 * 365));

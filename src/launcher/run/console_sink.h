@@ -9,7 +9,7 @@ namespace lrun::launcher {
 /// or stopped.
 class ConsoleSink final : public MessageSink {
  public:
-  /// \param colour  stderr takes it. `logs` must outlive this.
+  /// \param colour  stderr shows colours. `logs` must outlive this.
   ConsoleSink(LogRouter& logs, bool colour) : logs_(logs), colour_(colour) {}
 
   void print(Severity severity, std::string_view text) noexcept override { message_of_job(severity, text); }

@@ -7,12 +7,12 @@
 
 namespace lrun::launcher {
 
-/// File descriptors that the launcher of this node needs at most: its own, and for each worker a pidfd, a connection to
-/// the store, and what its two streams take: a pipe where lrun reads it, and one more where it keeps it in a file.
+/// The most file descriptors that the launcher of this node needs: its own, and for each worker a pidfd, a connection
+/// to the store, and for each of two streams a pipe where lrun reads it and a file where lrun keeps it.
 std::size_t descriptors_needed(const LaunchPlan& plan);
 
-/// The most connections to the store that can be taken besides: far more than programs make, and never so many that
-/// there are no descriptors left for the rest, launchers among them.
+/// The most connections that the store accepts: far more than programs make, and few enough to leave descriptors for
+/// everything else, other launchers among them.
 std::size_t most_connections(const FileLimit& limit, const LaunchPlan& plan);
 
 /// \throws UserError  the hard limit is lower than what is needed.

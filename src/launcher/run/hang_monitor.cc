@@ -53,7 +53,7 @@ RunProgress HangMonitor::progress() const {
   return now;
 }
 
-/// Stacks first: a worker that was told to end is no longer where it hung.
+/// Stacks come first: a worker that got a signal to end is no longer where it hung.
 void HangMonitor::hangs() {
   sink_.message_of_job(Severity::kWarning, "no progress for " + format_duration(plan_.hang_timeout.value) +
                                                "; looking where every rank is");
@@ -61,7 +61,7 @@ void HangMonitor::hangs() {
                    [this](const auto& samples, const std::string& problem) { saw_stacks(samples, problem); });
 }
 
-/// The console may be gone when the user looks in the morning. Stacks that cannot be kept were at least printed.
+/// A file keeps the stacks, since the console may be gone in the morning. Errors are ignored: the stacks were printed.
 void HangMonitor::keep(std::string_view stacks) const {
   if (stacks.empty()) return;
   if (const Fd file = attempt_.files().open("stacks.txt")) (void)write_all(file.get(), stacks);

@@ -22,7 +22,7 @@ class HangMonitor {
   HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs, MessageSink& sink,
               const LookAtRanks& look);
 
-  /// Another look at the ranks is about to begin, and two debuggers cannot trace one process.
+  /// Call it before another sample of the ranks' stacks begins: two debuggers cannot trace one process.
   void end_look() { looking_.reset(); }
 
  private:

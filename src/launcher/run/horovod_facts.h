@@ -9,11 +9,11 @@
 
 namespace lrun::launcher {
 
-/// What Horovod's ranks have to know of the nodes of a job, and of this one's network. Looks at the interfaces of this
-/// host. Where each rank has a launcher, the plan knows the nodes, and the membership does not.
+/// Adds the facts about the job's nodes and this host's network that Horovod's ranks need. Reads the interfaces of this
+/// host. Where each rank has a launcher, the nodes come from the plan, since the membership lists ranks.
 void add_horovod_facts(const LaunchPlan& plan, const Membership& membership, RunFacts& facts);
 
-/// Why they may not reach each other, as a warning; empty when nothing is wrong.
+/// A warning about why the ranks may not reach each other; empty when nothing is wrong.
 /// \param environment  of the workers
 std::string horovod_network_problem(const Membership& membership, const Environment& environment);
 

@@ -1,5 +1,5 @@
-// In: what happens to the workers here, and what the job reports. Out: notices and reports for the other nodes; for the
-// run, why it has to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
+// In: events of the workers here, and of the job. Out: notices and reports for the other nodes; for the run, why it has
+// to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
 #include "run/job_observer.h"
 
 #include <csignal>
@@ -96,7 +96,7 @@ void JobObserver::leave(const std::string& text) {
   job_.leave(text);
 }
 
-/// A reason that came from another node is known there.
+/// A reason that came from another node need not be sent there.
 void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   round_.end_ns = nanoseconds(steady_now());
   if (end.is_ours()) {
@@ -104,7 +104,7 @@ void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int ot
   } else if (cause == nullptr && round_.their_cause) {
     cause = &*round_.their_cause;
   }
-  // With a launcher for each rank, the workers that are told to stop are those of the other nodes.
+  // With a launcher for each rank, the workers that get the signal are those of the other nodes.
   if (rendezvous_.of_ranks && others > 0) others = membership_.num_nodes - 1;
   PassingObserver::stopping(end, cause, others);
 }
@@ -119,7 +119,7 @@ void JobObserver::drop_out(const std::string& why) {
   if (!abandons_when_idle_) job_.drop_out(why);
 }
 
-/// Not before the workers here are gone: the others begin at once.
+/// To be called when the workers here are gone, since the other nodes begin at once.
 void JobObserver::abandon_when_idle() {
   if (std::exchange(abandons_when_idle_, false)) job_.abandon();
 }
@@ -143,7 +143,7 @@ void JobObserver::stop(const std::string& text) {
   const std::optional<StopNotice> notice = stop_notice_from_json(text);
   const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = rendezvous_.host};
   final_ = final_ || !end.may_go_on();
-  if (state_ == State::kReported || state_ == State::kDone) return;  // what is to be judged comes with the reports
+  if (state_ == State::kReported || state_ == State::kDone) return;  // the reports decide
   if (notice) round_.their_cause = notice->cause;
   const std::optional<FailureRecord>& cause = round_.their_cause;
   // A rank that lost one which had ended early is a victim, too: the rank that kept it waiting may be here.
@@ -165,7 +165,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
   if (alone_ && had_reported) judge_round(own_report_);
 }
 
-/// Which nodes take part in the next round is not known yet.
+/// The nodes of the next round are not known yet.
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
   stop_for_loss(
@@ -174,7 +174,7 @@ void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
 }
 
 /// The first loss of a round counts in its verdict. A loss that is not the reason of a stop is a note.
-/// \param text  who is lost and how, without what follows from it
+/// \param text  which node is lost and how, without what follows from it
 void JobObserver::stop_for_loss(RunEnd end, const std::string& text, std::int64_t heard_ns) {
   if (!round_.loss) {
     round_.loss = NodeLoss{end, heard_ns};
@@ -192,8 +192,8 @@ void JobObserver::resized(const std::string& node, const std::string& text) {
   calls_.stop({.kind = RunEnd::Kind::kNodeJoined, .who = text, .node = "node " + node}, false);
 }
 
-/// Too few nodes are left and none has come, or one cannot go on. Also while workers are stopped for the loss that led
-/// to it.
+/// Too few nodes are left and none has come, or one cannot go on. It may come while workers are stopped for the loss
+/// that led to it.
 void JobObserver::ended(const std::string& why) {
   if (state_ == State::kDone) return;
   alone_ = true;

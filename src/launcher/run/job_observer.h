@@ -17,8 +17,8 @@
 
 namespace lrun::launcher {
 
-/// Connects a run with the other nodes of its job: reports to them why it stops and what its attempts come to, stops
-/// with them, and gives every attempt the verdict that all nodes give it. One thread.
+/// Connects a run with the other nodes of its job: reports to them why it stops and how its attempts end, stops with
+/// them, and gives every attempt the verdict of all nodes. One thread.
 class JobObserver : public PassingObserver, private JobEvents {
  public:
   struct Calls {
@@ -36,27 +36,27 @@ class JobObserver : public PassingObserver, private JobEvents {
 
   [[nodiscard]] const Membership& membership() const { return membership_; }
 
-  /// Nothing of this node's attempt is left; `over` follows.
+  /// No worker of this node's attempt is left; `over` follows.
   void attempt_over(const RunOutcome& outcome, bool wants_no_more);
   /// For the next attempt; `begin` or `stop` follows. Pointers to the workers' store are void.
   void ready(const RestartHistory& history);
-  /// Somebody here wants the job to end while this node waits for others.
+  /// A user of this node wants the job to end while the node waits for others.
   void stop_others(const RunEnd& end);
-  /// Somebody here wants the end while workers are being stopped for another node's sake. \return true: this node ends
-  /// by itself, since no other is left or the others, who were notified, can do without it.
+  /// A user of this node wants the end while workers are being stopped because of another node. \return true: this node
+  /// ends by itself, since no other node is left, or the others can do without it and were notified.
   bool leave_while_stopping(const RunEnd& end);
   /// This node could not start its workers. It leaves the job where the others can do without it, else the job stops.
   void start_failed(const FailureRecord& record);
   /// Processes that this node started do not end: it cannot take part in another attempt, but others may.
   void cannot_clean_up();
-  /// This node is done; nothing more is called. `text`: what the job came to, empty when it succeeded.
+  /// This node is done; nothing more is called. `text`: how the job ended; empty: it succeeded.
   void leave(const std::string& text);
 
-  /// Nothing runs here, and the others are waited for.
+  /// Nothing runs here, and this node waits for the others.
   [[nodiscard]] bool waits() const { return state_ == State::kReported || state_ == State::kIsReady; }
   /// Nothing runs here between two attempts.
   [[nodiscard]] bool waits_to_begin() const { return state_ == State::kIsReady; }
-  /// The job is lost, or this node has left it: nobody will say how the attempt ended elsewhere.
+  /// The job is lost, or this node has left it: no report will come about how the attempt ended elsewhere.
   [[nodiscard]] bool is_alone() const { return alone_; }
 
   void stopping(const RunEnd& end, const FailureRecord* cause, int others) override;
@@ -64,16 +64,16 @@ class JobObserver : public PassingObserver, private JobEvents {
  private:
   enum class State { kRunning, kReported, kDeciding, kIsReady, kDone };
 
-  /// What has become known in one round.
+  /// Facts that became known in one round.
   struct Round {
     std::optional<NodeLoss> loss;              ///< of the first node that was lost, in this attempt or since
     std::string loss_text;                     ///< the same, without what follows from it
-    int lost = 0;                              ///< nodes, of those of this attempt
+    int lost = 0;                              ///< number of this attempt's nodes that were lost
     std::optional<FailureRecord> their_cause;  ///< why another node stops
-    std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it has not
+    std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it does not stop
     RepeatFilter printed;
 
-    /// Of the nodes that it began with.
+    /// \param nodes  that the round began with
     [[nodiscard]] int nodes_left(int nodes) const { return nodes - lost; }
   };
 
@@ -103,7 +103,7 @@ class JobObserver : public PassingObserver, private JobEvents {
   Calls calls_;
   State state_ = State::kRunning;
   Round round_;
-  bool final_ = false;               ///< somebody wants no further attempt
+  bool final_ = false;               ///< a node wants no further attempt
   bool alone_ = false;               ///< nothing more comes from the job
   bool abandons_when_idle_ = false;  ///< the others go on without this node as soon as nothing runs here
   JobReport own_report_;

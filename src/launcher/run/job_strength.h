@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// How well a job can do without one of its nodes: this one, which has a reason to leave it. A value.
+/// Tells whether a job can do without this node, which has a reason to leave it. A value.
 struct JobStrength {
   const RendezvousPlan& plan;
   int others = 0;               ///< nodes of this round that are left beside this one
@@ -15,7 +15,7 @@ struct JobStrength {
   bool has_successors = false;  ///< JobMember::has_successors()
 };
 
-/// The end of this node's launcher need not end the job: somebody takes the node away or kills lrun there, the
+/// True where the end of this node's launcher need not end the job: the node is taken away, lrun is killed there, the
 /// connection to the head ends, or the program is missing there. Pure.
 bool may_leave(const RunEnd& end, const JobStrength& job);
 

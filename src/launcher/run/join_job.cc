@@ -1,3 +1,5 @@
+// In: the plan of a node, its secrets from the environment, and a Job. Out: the membership of the job's first round, or
+// why there is none. run_in_job() calls join_record_of(), meet() and leave(); launch() the rest.
 #include "run/join_job.h"
 
 #include <fmt/format.h>
@@ -31,12 +33,12 @@
 namespace lrun::launcher {
 namespace {
 
-/// The holder gives up by its own clock; whoever waits for its word waits a little longer.
+/// The leader gives up by its own clock; the others wait a little longer for its message.
 constexpr Duration kLateness(2000);
-constexpr Duration kSilenceOfMeeting(5000);
-/// How long the launcher that holds the meeting stays for others, beyond the grace of their workers.
-constexpr Duration kFarewell(15'000);
-constexpr Duration kQuietFarewell(1000);
+constexpr Duration kUnreachedPause(5000);
+/// How long the leader stays for other nodes, beyond the grace period of their workers.
+constexpr Duration kLeaveLimit(15'000);
+constexpr Duration kQuietLeave(1000);
 constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
 constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
 constexpr const char* kOutcomeToken = "LRUN_OUTCOME_TOKEN";
@@ -81,18 +83,18 @@ class EndSignals {
 };
 
 /// One wait for the job to begin.
-class Meeting : public JobEvents {
+class RendezvousWait : public JobEvents {
  public:
-  Meeting(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output)
+  RendezvousWait(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output)
       : loop_(loop), job_(job), plan_(plan), guard_(guard), output_(output) {}
 
-  MeetingEnd run() {
+  RendezvousOutcome run() {
     job_.set_events(*this);
     const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
-    look_for_meeting();
+    watch_for_rendezvous();
     if (!ended_) loop_.run();
     return std::move(end_);
   }
@@ -100,10 +102,10 @@ class Meeting : public JobEvents {
   void waiting(const std::string& text) override {
     if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
   }
-  /// The job runs and can do without us: we wait as long as it does.
+  /// The job runs without this node, which waits as long as the job runs.
   void spare(const std::string& text) override {
     limit_.cancel();
-    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another meeting
+    const bool is_known = std::exchange(waits_, true) && is_spare();  // it follows its job to another rendezvous
     if (is_known) return;
     output_.sink.note(is_spare() ? fmt::format("node {} is a spare: it waits until another one is lost", name())
                                  : text);
@@ -130,20 +132,20 @@ class Meeting : public JobEvents {
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
 
-  /// All are told; with a launcher a rank one of them says it.
+  /// Every launcher hears the job's news; where each rank has a launcher, only one prints them.
   [[nodiscard]] bool speaks_for_job() const { return !plan_.is_of_one_rank || plan_.nodes.front().base_rank == 0; }
 
-  /// Says so when there is something new to say.
-  void look_for_meeting() {
-    unreached_ = loop_.after(kSilenceOfMeeting, [this] {
-      look_for_meeting();
+  /// Prints from time to time that the rendezvous was not reached, if the reason has changed.
+  void watch_for_rendezvous() {
+    unreached_ = loop_.after(kUnreachedPause, [this] {
+      watch_for_rendezvous();
       if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
       told_trouble_ = job_.trouble();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
-      tell(etcd ? fmt::format("no meeting was reached through etcd at {} yet{}", place, why)
-                : fmt::format("nobody holds the meeting at {} yet{}", place, why));
+      tell(etcd ? fmt::format("no rendezvous was reached through etcd at {} yet{}", place, why)
+                : fmt::format("nobody holds the rendezvous at {} yet{}", place, why));
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
@@ -153,11 +155,11 @@ class Meeting : public JobEvents {
     output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
   }
 
-  /// One of those that the plan wants to wait.
+  /// This node waits for a place, and the plan asks for spares.
   [[nodiscard]] bool is_spare() const { return waits_ && plan_.rendezvous->spares > 0; }
   [[nodiscard]] const std::string& name() const { return plan_.nodes.front().name; }
 
-  void end(MeetingEnd what) {
+  void end(RendezvousOutcome what) {
     if (std::exchange(ended_, true)) return;
     end_ = std::move(what);
     loop_.stop();
@@ -170,14 +172,14 @@ class Meeting : public JobEvents {
   const LauncherOutput& output_;
   EventLoop::Timer limit_;
   bool ended_ = false;
-  bool waits_ = false;  ///< for a place
+  bool waits_ = false;  ///< for a place in the job
   RepeatFilter told_;
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
-  MeetingEnd end_;
+  RendezvousOutcome end_;
 };
 
-/// All that still counts when this node is done.
+/// Rejected nodes are the only news that still matter when this node is done.
 class Rejections : public JobEvents {
  public:
   explicit Rejections(MessageSink& sink) : sink_(sink) {}
@@ -187,8 +189,8 @@ class Rejections : public JobEvents {
   MessageSink& sink_;
 };
 
-/// What has to be equal on all nodes, because each of them decides by it.
-std::string settings_in_words(const LaunchPlan& plan) {
+/// The settings that must be equal on all nodes, because each node decides by them.
+std::string settings_text(const LaunchPlan& plan) {
   const int spares = plan.rendezvous->spares;
   return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", text_of(plan.strategy.value),
                      plan.max_restarts.value, format_duration(plan.restart_backoff.value),
@@ -197,8 +199,8 @@ std::string settings_in_words(const LaunchPlan& plan) {
                      spares > 0 ? fmt::format(", --spares {}", spares) : "");
 }
 
-/// What two jobs that come to one meeting are told apart by. Programs written for torchrun may get arguments of their
-/// node, and in a job with a name torchrun lets nodes run what they like.
+/// The command by which the leader tells two jobs at one rendezvous apart. Programs written for torchrun may get
+/// different arguments on each node, and in a job with a name torchrun lets nodes run different programs.
 void describe_command(const LaunchPlan& plan, const std::string& program, JoinRecord& record) {
   const bool is_torchrun = plan.personality.run_name_defaults_to_none;
   record.program = shortened(std::filesystem::path(program).filename().string(), kMostProgramBytes);
@@ -242,7 +244,7 @@ JoinRecord join_record_of(const LaunchPlan& plan, const std::string& program, bo
   record.of_rank = rendezvous.of_ranks;
   record.min_nodes = rendezvous.min_nodes;
   record.max_nodes = rendezvous.max_nodes;
-  record.settings = settings_in_words(plan);
+  record.settings = settings_text(plan);
   if (!is_managed || !is_named) describe_command(plan, program, record);
   return record;
 }
@@ -267,7 +269,7 @@ void hide_secrets() {
   }
 }
 
-std::string warning_of_strangers(const std::string& secret) {
+std::string weak_secret_warning(const std::string& secret) {
   constexpr std::size_t kShortest = 16;
   if (secret.size() >= kShortest) return {};
   if (!secret.empty()) {
@@ -277,8 +279,8 @@ std::string warning_of_strangers(const std::string& secret) {
   return "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
 }
 
-void warn_of_strangers(const Job& job, const std::string& secret, MessageSink& sink) {
-  const std::string warning = warning_of_strangers(secret);
+void warn_of_weak_secret(const Job& job, const std::string& secret, MessageSink& sink) {
+  const std::string warning = weak_secret_warning(secret);
   if (!warning.empty() && job.is_open_to_network()) sink.warn(warning);
 }
 
@@ -302,8 +304,9 @@ void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patien
   }
 }
 
-MeetingEnd meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output) {
-  return Meeting(loop, job, plan, guard, output).run();
+RendezvousOutcome meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard,
+                       const LauncherOutput& output) {
+  return RendezvousWait(loop, job, plan, guard, output).run();
 }
 
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,
@@ -316,12 +319,12 @@ void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan&
   const EndSignals signals(loop, plan, guard, [&](int number) {
     if (number == 0 || number != ignored) end();
   });
-  const EventLoop::Timer note = loop.after(kQuietFarewell, [&sink] {
+  const EventLoop::Timer note = loop.after(kQuietLeave, [&sink] {
     sink.note("the job's launchers meet here: waiting until the other nodes have ended, too");
   });
   Rejections rejections(sink);
   job.set_events(rejections);
-  job.finish(text, plan.grace.value + kFarewell, end);
+  job.finish(text, plan.grace.value + kLeaveLimit, end);
   if (!left) loop.run();
   job.report_rejections();
 }

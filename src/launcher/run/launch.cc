@@ -37,23 +37,23 @@
 namespace lrun::launcher {
 namespace {
 
-/// Whoever starts the job's launchers says where they meet.
+/// The endpoint comes from what starts the job's launchers.
 bool is_managed(const LaunchRequest& request) { return request.rendezvous.endpoint.source == Source::kScheduler; }
 
-/// This node cannot start its workers, and has said why: the other nodes of its job are not to wait for it.
+/// Ends a node that cannot start its workers and has printed why. Reports it to the other nodes, so that none waits.
 int end_before_start(const Verdict& verdict, const std::string& why, const LaunchPlan& plan,
                      const LaunchRequest& request, const Environment& environment, MessageSink& sink) {
   if (!plan.rendezvous) return verdict.exit_code;
   try {
     JoinRecord record = join_record_of(plan, request.command.front(), is_managed(request));
     describe_failure(verdict, why, record);
-    tell_failure(plan, record, environment, sink);
+    report_failure(plan, record, environment, sink);
   } catch (const UserError&) {  // it does not know its own address
   }
   return verdict.exit_code;
 }
 
-/// What has no pidfds has no cgroup.kill either.
+/// A kernel without pidfds has no cgroup.kill either.
 bool wants_cgroup(const PreparedStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
@@ -90,10 +90,10 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   return kExitRefused;
 }
 
-/// srun reads no further in the output of a step when its last task has ended and one of them was killed, and a line
-/// that is sent soon after another one waits until TCP has heard of that one, 200 ms at most (Nagle's algorithm,
-/// delayed acknowledgement). Without this the verdict of a job that lost a node, and the code that watch_srun_step()
-/// waits for, were often left unread.
+/// srun stops reading the output of a step when its last task has ended and one task was killed. A line that is sent
+/// soon after another one is delayed until TCP has acknowledged that one, 200 ms at most (Nagle's algorithm). Without
+/// this pause srun would often miss the verdict of a job that lost a node, and the code that watch_srun_step() waits
+/// for.
 void let_srun_read(int code, const Environment& environment) {
   constexpr std::chrono::milliseconds kLongestDelay(250);
   const bool has_last_words = code != 0 || !outcome_token(environment).empty();
@@ -101,7 +101,7 @@ void let_srun_read(int code, const Environment& environment) {
 }
 
 /// Checks the machine, then runs the plan. Returns only when nothing was started.
-/// \throws UserError  something that workers need is missing here.
+/// \throws UserError  the machine lacks something that workers need.
 int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
                 const LauncherOutput& output) {
   const std::string& program = request.command.front();
@@ -128,7 +128,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
                   [&](Guard& guard) { return run_below_guard(plan, environment, std::move(run), guard, output); },
                   {std::move(cgroup), plan.standard_input, plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
   let_srun_read(code, environment);
-  ::_exit(code);  // nothing is buffered, and somebody waits: the plan need not be taken apart before
+  ::_exit(code);  // nothing is buffered, and destroying the plan would only delay the caller
 }
 
 }  // namespace

@@ -13,17 +13,17 @@
 
 namespace lrun::launcher {
 
-/// What a signal that reached the launcher was sent for.
+/// A signal that reached the launcher, with the guard's forwarding resolved.
 struct LauncherSignal {
   int number = 0;          ///< 0: the guard has died
   bool forwarded = false;  ///< the guard got it and passed it on
 };
 
-/// What a received signal means, the guard's forwarding resolved. Counts forwarded ones as heard.
-/// \return empty: it means nothing, as one that only somebody else than the guard forwards.
+/// Resolves the guard's forwarding, and acknowledges forwarded signals to the guard.
+/// \return empty: the signal is to be ignored, as a forwarding signal that the guard did not send.
 std::optional<LauncherSignal> launcher_signal(const ReceivedSignal& received, const Guard& guard);
 
-/// Reads the signals of a launcher with workers, and says what each asks for. One thread.
+/// Reads the signals of a launcher with workers, and reports what each asks for. One thread.
 class LauncherSignals {
  public:
   struct Facts {
@@ -37,8 +37,8 @@ class LauncherSignals {
     std::function<void()> child_ended;
     std::function<void()> guard_died;
     std::function<void()> window_changed;
-    /// \param repeats  it is the second copy of a signal, or the manager only repeats it: it asks for nothing new where
-    ///                 no worker runs
+    /// \param repeats  it is the second copy of a signal, or the manager repeats it: it asks for nothing new where no
+    ///                 worker runs
     std::function<void(const SignalArrived& signal, bool repeats)> arrived;
   };
 

@@ -21,16 +21,16 @@ class LogFolder {
   [[nodiscard]] bool is_run_directory() const { return files_ && base_.empty(); }
 
   /// Makes it; harmless when called again, and then makes what somebody has removed.
-  /// \param run_directory  what it is where no other place was named; may be none.
+  /// \param run_directory  the folder where no other place was named; may be nullptr
   /// \throws std::system_error  it cannot be made.
   void make(const Folder* run_directory);
 
   /// The folder that all attempts' files are in; none before make(), and where the run has no files.
   [[nodiscard]] const Folder* folder() const { return folder_; }
 
-  /// Removes what make() made, if nobody left a file in it.
+  /// Removes what make() made, if it is empty.
   void remove_when_unused() const;
-  /// It is in a new folder below TMPDIR, which nobody asked for.
+  /// The folder is a new one below TMPDIR, which the user did not ask for.
   [[nodiscard]] bool is_temporary() const { return !new_base_.empty(); }
 
  private:

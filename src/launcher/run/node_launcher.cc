@@ -117,7 +117,7 @@ Verdict NodeLauncher::run_attempts() {
   return verdict_;
 }
 
-/// Others see the run from here on.
+/// Other processes see the run from here on.
 void NodeLauncher::begun() {
   signals_.begin(run_.loop);
   limits_.begin_run();
@@ -141,8 +141,8 @@ void NodeLauncher::warn_of_network() {
 void NodeLauncher::print_start() const {
   if (facts_.verbosity == 0) return;
   const Folder* const folder = run_.record.folders().run();
-  const AttemptWords words = start_in_words(plan_, attempts_.attempt(), facts_.start.executable.path,
-                                            folder != nullptr ? folder->path().string() : std::string());
+  const AttemptText words = describe_start(plan_, attempts_.attempt(), facts_.start.executable.path,
+                                           folder != nullptr ? folder->path().string() : std::string());
   for (const std::string& line : words.info) verbose_.info(line);
   for (const std::string& line : words.debug) verbose_.debug(line);
 }
@@ -231,8 +231,8 @@ void NodeLauncher::start_failed(const FailureRecord& record) {
   run_.logs.flush(kLastWordPatience);
 }
 
-/// All launchers of a job print the same. Where each rank has a launcher, that of rank 0 prints it for all, as long as
-/// they hear each other.
+/// All launchers of a job would print the same. Where each rank has a launcher, that of rank 0 prints for all, as long
+/// as they are connected.
 bool NodeLauncher::speaks_for_job() const {
   const JobObserver* const job = attempts_.job();
   const bool is_one_of_many = plan_.is_of_one_rank && job != nullptr && job->membership().self.node_rank != 0;

@@ -32,7 +32,7 @@ namespace lrun::launcher {
 /// Lives in the launcher process, below the guard. One thread.
 class NodeLauncher {
  public:
-  /// What launch() lends to the run. All of it must outlive the run.
+  /// Parts of the launcher, which must outlive the run.
   struct Surroundings {
     EventLoop& loop;
     const Environment& environment;  ///< lrun's own
@@ -63,7 +63,7 @@ class NodeLauncher {
   /// \throws std::system_error  the machine lacks something; result.json has it.
   Verdict run();
 
-  /// After run(): nothing is left below this process. False: the kernel kept something from ending.
+  /// After run(): no process is left below this one. False: the kernel kept one from ending.
   [[nodiscard]] bool left_nothing() const { return left_nothing_; }
   /// Of this node, in the last attempt.
   [[nodiscard]] int node_rank() const { return plan_.nodes.front().node_rank; }

@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-/// For launchers that all print the same about their job on one terminal: what is about the job passes only where this
-/// launcher speaks for all. Messages about the node always pass.
+/// For launchers that share a terminal and all print the same about their job: messages about the job pass only where
+/// this launcher speaks for all. Messages about the node always pass.
 class OneVoiceSink final : public MessageSink {
  public:
   /// \param next  must outlive this

@@ -15,7 +15,7 @@ namespace lrun::launcher {
 /// Why the program cannot be executed on this node.
 struct ProgramProblem {
   int error_number = 0;
-  bool given_to_python = false;  ///< PROGRAM is a script that is not there; else what is executed is not there
+  bool given_to_python = false;  ///< PROGRAM is a missing script; false: the executable is missing
 };
 
 /// Finds it before anything is started. Empty: the program can be executed, as far as that can be seen.

@@ -1,3 +1,5 @@
+// In: the plan and lrun's environment. Out: the program, folder, environment and limits that workers start with, or a
+// UserError about what is missing. Called by launch().
 #include "run/prepared_start.h"
 
 #include <fmt/format.h>
@@ -80,12 +82,12 @@ void find_wrappers(const LaunchPlan& plan, PreparedStart& start) {
 
 void need_terminal(const Setting<int>& debug_rank) {
   if (::isatty(STDIN_FILENO) == 1) return;
-  throw UserError(fmt::format("'{}' needs a terminal, and standard input is none", debug_rank.origin),
+  throw UserError(fmt::format("'{}' needs a terminal, and standard input is not one", debug_rank.origin),
                   "start lrun from a shell; 'ssh -t' and 'docker run -it' make a terminal");
 }
 
-/// Of a shell's background jobs the kernel stops who reads the terminal. Workers have sessions of their own, where it
-/// cannot: rank 0 would take what the user types to the shell.
+/// The kernel stops a shell's background job that reads the terminal. It cannot stop workers, which have sessions of
+/// their own: rank 0 would take what the user types to the shell.
 void refuse_a_shells_terminal() {
   const pid_t foreground = ::isatty(STDIN_FILENO) == 1 ? ::tcgetpgrp(STDIN_FILENO) : -1;
   if (foreground <= 0 || foreground == ::getpgrp()) return;

@@ -12,7 +12,7 @@
 
 namespace lrun::launcher {
 
-/// What every worker is started with, as found on this machine before anything is started. A value.
+/// The program, folder, environment and limits of every worker, found before anything is started. A value.
 struct PreparedStart {
   ProgramPath executable;   ///< plan.argv[0]; its path is as seen from `folder`
   std::string folder;       ///< absolute; empty: lrun's own
@@ -24,11 +24,12 @@ struct PreparedStart {
   /// Some worker executes the program itself.
   bool runs_program = true;
 
-  /// `path`, as seen from `folder`, as seen from where lrun runs.
+  /// `path`, which may be relative to `folder`, as seen from where lrun runs.
   [[nodiscard]] std::string from_here(const std::string& path) const;
 };
 
-/// To be called before lrun changes its own limits and signals. That the program cannot be executed is in the result.
+/// To be called before lrun changes its own limits and signals. A program that cannot be executed is no exception: see
+/// `executable`.
 /// \throws UserError  the folder is not there, a limit may not be set, a wrapper cannot be executed, rank 0 is to read
 ///                    a terminal that is not lrun's.
 PreparedStart prepare_start(const LaunchPlan& plan, const Environment& environment);

@@ -17,7 +17,7 @@ using SeenRanks =
     std::function<void(const std::optional<std::vector<StackSample>>& samples, const std::string& problem)>;
 
 /// Looks where ranks are. The loop calls `seen` once, unless the result is destroyed before; `seen` may destroy it.
-/// \param brief  only what a sentence needs
+/// \param brief  samples only what one sentence needs
 using LookAtRanks = std::function<std::shared_ptr<void>(EventLoop& loop, const std::vector<RankProcess>& processes,
                                                         bool brief, SeenRanks seen)>;
 

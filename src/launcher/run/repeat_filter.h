@@ -5,9 +5,8 @@
 
 namespace lrun::launcher {
 
-/// Which of the texts that come at regular intervals are worth a line: what is new at once, and what stays the same
-/// ever more seldom (the first, second, fourth, eighth … time), so that a long wait is seen to go on and fills no
-/// screen.
+/// Chooses which of the texts that come at regular intervals are worth a line: a new text at once, a repeated one ever
+/// more seldom (the first, second, fourth, eighth … time). A long wait is then seen to go on, and fills no screen.
 class RepeatFilter {
  public:
   bool is_worth_a_line(const std::string& text) {

@@ -9,18 +9,18 @@
 
 namespace lrun::launcher {
 
-/// Whether another attempt follows, by what all attempts of a run came to so far; and the name of each attempt. A
-/// value.
+/// Decides by the outcome of all attempts of a run so far whether another one follows, and names the folder of each
+/// attempt. A value.
 class Restarts {
  public:
   explicit Restarts(const LaunchPlan& plan)
       : rules_{plan.max_restarts.value, plan.restart_backoff.value, plan.personality.repeats_identical} {}
 
   [[nodiscard]] const RestartRules& rules() const { return rules_; }
-  /// The last choice that was made, and the history with it.
+  /// The last choice that was made, with its history.
   [[nodiscard]] const RestartChoice& last() const { return last_; }
 
-  /// What is to follow an attempt with this verdict.
+  /// The choice that follows an attempt with this verdict.
   [[nodiscard]] RestartChoice choice_after(const Verdict& verdict) const {
     return choose_restart(rules_, last_.history, verdict);
   }

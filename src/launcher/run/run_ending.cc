@@ -19,7 +19,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// What torchrun's summary shows of an error file: its call stack, else its message.
+/// The part of an error file that torchrun's summary shows: its call stack, else its message.
 std::string error_file_text(const FailureRecord& record) {
   if (record.error_file.empty()) return {};
   const auto file = parse_error_file(read_small_file(record.error_file, ErrorFile::kMostBytes).value_or(""));
@@ -75,7 +75,7 @@ void RunEnding::launcher_failed(const std::exception& error, int restarts, const
   write_result(verdict, records, message_line(Severity::kError, error.what()));
 }
 
-/// In words, or why there is none. Empty: the user asked for no core dump, or none is to be expected.
+/// The text about the core dump, or why there is none. Empty: the user asked for none, or none is to be expected.
 std::string RunEnding::core_dump_of(const RunResult& result) const {
   const FailureRecord* const failure = result.verdict.failure();
   const bool by_signal = failure != nullptr && failure->ending == FailureRecord::Ending::kSignaled;

@@ -15,16 +15,16 @@
 
 namespace lrun::launcher {
 
-/// What a run came to, before it is written anywhere.
+/// The outcome of a run, before it is written anywhere.
 struct RunResult {
   Verdict verdict;
   std::vector<FailureRecord> records = {};  ///< of the last attempt
   RestartChoice::Kind last_choice = RestartChoice::Kind::kNone;
-  bool cause_printed = false;       ///< people have read who the culprit is
+  bool cause_printed = false;       ///< the culprit was printed already
   std::filesystem::path logs = {};  ///< folder of the log files; empty: none was written
 };
 
-/// Tells how a run ended: the text for people, result.json, and the error file of the process that started lrun. One
+/// Writes how a run ended: the text for people, result.json, and the error file for the process that started lrun. One
 /// thread.
 class RunEnding {
  public:
@@ -32,7 +32,7 @@ class RunEnding {
     std::string program;      ///< as the user typed it
     std::string python = {};  ///< the interpreter that lrun gives it to; empty: none
     std::string folder = {};  ///< that the workers start in; empty: lrun's own
-    std::string executable;   ///< path of what is executed, as seen from here
+    std::string executable;   ///< path of the executable, as seen from lrun's folder
   };
 
   /// \param environment  lrun's own. Everything must outlive this.
@@ -60,7 +60,7 @@ class RunEnding {
   MessageSink& sink_;
 };
 
-/// What the job came to, for the launchers that it did not need: empty when it succeeded.
+/// How the job ended, for the launchers that it did not need; empty: it succeeded.
 std::string job_result_text(const Verdict& verdict);
 
 }  // namespace lrun::launcher

@@ -9,7 +9,7 @@
 namespace lrun::launcher {
 namespace {
 
-std::string in_words(const char* what, const std::system_error& error, const char* named_by) {
+std::string refusal_text(const char* what, const std::system_error& error, const char* named_by) {
   return fmt::format("{} of this run will be kept: {}; {} names another place", what, error.what(), named_by);
 }
 
@@ -36,13 +36,13 @@ std::string RunFolders::make(bool has_to_log) {
     if (!run_) run_.emplace(path_);
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
-    refusal = in_words(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
+    refusal = refusal_text(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
   }
   try {
     logs_.make(run());
   } catch (const std::system_error& error) {
     if (has_to_log) throw;
-    if (refusal.empty()) refusal = in_words("no logs", error, log_option_);
+    if (refusal.empty()) refusal = refusal_text("no logs", error, log_option_);
   }
   return refusal.empty() || std::exchange(told_, true) ? std::string() : refusal;
 }

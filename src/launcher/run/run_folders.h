@@ -11,23 +11,23 @@
 
 namespace lrun::launcher {
 
-/// Where a run keeps its record and its log files: made before the workers, which are told of no folder that is not
-/// there. A run without them is still a run.
+/// The folders of a run's record and log files. They are made before the workers, which get no names of missing
+/// folders. A run goes on without them.
 class RunFolders {
  public:
   RunFolders(const LaunchPlan& plan, const Environment& environment);
 
-  /// Somebody has removed the run directory. What it was opened for has to be closed before forget_run().
+  /// The run directory was removed. Close all files in it before forget_run().
   [[nodiscard]] bool is_run_removed() const;
   void forget_run() { run_.reset(); }
 
-  /// Makes what is not there; harmless when called again. A folder for log files that somebody has removed is made
-  /// again. \param has_to_log  without a folder for log files there can be no run \return what is not kept and why, for
-  /// a warning, the first time; empty: nothing is amiss, or it was told. \throws std::system_error  the folder for log
-  /// files cannot be made, and `has_to_log`.
+  /// Makes the folders that are missing; harmless when called again, and then makes removed ones again.
+  /// \param has_to_log  without a folder for log files there can be no run
+  /// \return a warning about what is not kept, and why; empty: nothing is wrong, or it was returned before.
+  /// \throws std::system_error  the folder for log files cannot be made, and `has_to_log`.
   std::string make(bool has_to_log);
 
-  /// The workers run: others may see the run. As RunDirectory::begin(), also in what it throws.
+  /// Call it when the workers run: others may see the run from then on. Throws as RunDirectory::begin().
   void begin();
 
   /// The run directory; nullptr: there is none.
@@ -40,11 +40,11 @@ class RunFolders {
 
   /// As RunDirectory::prune_others().
   void prune_others(std::size_t kept, std::size_t tolerated) const;
-  /// The run is over: a temporary folder for log files goes, if nobody left a file in it.
+  /// Call it when the run is over: removes a temporary folder for log files, if it is empty.
   void remove_unused_logs() const {
     if (logs_.is_temporary()) logs_.remove_when_unused();
   }
-  /// The run did not begin: nobody will ask for what is kept of it.
+  /// Removes the folders of a run that did not begin.
   void remove();
 
  private:

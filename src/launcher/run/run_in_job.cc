@@ -24,9 +24,10 @@
 namespace lrun::launcher {
 namespace {
 
-/// A spare's part in a job that did not need it. srun takes the highest of its tasks' codes: where nodes wait because
-/// they were told to, the job's own is to be that.
-int end_as_spare(const MeetingEnd& met, const LaunchPlan& plan, const Environment& environment, MessageSink& sink) {
+/// Ends a spare that the job did not need. srun exits with the highest of its tasks' codes, so a node that waited as
+/// --spares asks ends with 0: the job's own code is to be the highest.
+int end_as_spare(const RendezvousOutcome& met, const LaunchPlan& plan, const Environment& environment,
+                 MessageSink& sink) {
   if (plan.rendezvous->spares > 0) {
     const std::string how = met.why_not.empty() ? "the job has succeeded" : "the job has ended: " + met.why_not;
     sink.note(fmt::format("node {} was a spare, and was not needed: {}", plan.nodes.front().name, how));
@@ -42,7 +43,7 @@ int end_as_spare(const MeetingEnd& met, const LaunchPlan& plan, const Environmen
   return kExitRefused;
 }
 
-/// The launchers of hosts that the user names were told where to meet, and so were those of a step.
+/// Launchers on named hosts and in a step got the endpoint from lrun, so a hint about '--rdzv-endpoint' would not help.
 const char* usual_hint(const LaunchPlan& plan, const Environment& environment, bool has_head) {
   if (plan.rendezvous->of_ranks || tasks_of_step(environment) == plan.num_nodes) {
     return "look at what the other tasks of the step said: each of them has to run this lrun";
@@ -60,7 +61,7 @@ int end_with_other(const std::string& report, const LaunchPlan& plan, const Envi
   return verdict.exit_code;
 }
 
-int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard, const Environment& environment,
+int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, Guard& guard, const Environment& environment,
                     const LauncherOutput& output) {
   MessageSink& sink = output.sink;
   guard.mark_end(met.signal_number, true);
@@ -76,7 +77,7 @@ int end_without_job(const MeetingEnd& met, const LaunchPlan& plan, Guard& guard,
   return kExitRefused;
 }
 
-/// What is known of all workers when the nodes have met. Each node tells it; of those that a head started it shows one.
+/// Prints the note about the world size, which is known once the nodes have met. Each node prints it; a head shows one.
 void note_world(const LaunchPlan& placed, MessageSink& sink) {
   const std::string note = is_horovod(placed) && speaks_for_node(placed) ? horovod_note(placed.world_size) : "";
   if (!note.empty()) sink.message_of_job(Severity::kNote, note);
@@ -93,8 +94,8 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), gather_reports,
           run.most_connections, secret, etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
-  warn_of_strangers(job, secret, output.sink);
-  const MeetingEnd met = meet(loop, job, plan, guard, output);
+  warn_of_weak_secret(job, secret, output.sink);
+  const RendezvousOutcome met = meet(loop, job, plan, guard, output);
   if (!met.report.empty()) {
     const int code = end_with_other(met.report, plan, environment, output.sink);
     leave(loop, job, "", plan, guard, output.sink);

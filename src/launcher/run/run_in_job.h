@@ -8,9 +8,9 @@
 
 namespace lrun::launcher {
 
-/// Meets the other launchers of the job before any worker starts, runs this node's share, and leaves the job. The
-/// launcher on which the others have met is the last to leave.
-/// \return the exit code of lrun. \throws UserError, std::system_error  as Job and run_node().
+/// Joins the other launchers of the job before any worker starts, runs this node's share, and leaves the job. The
+/// leader is the last to leave. \return the exit code of lrun. \throws UserError, std::system_error  as Job and
+/// run_node().
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                const LauncherOutput& output);
 

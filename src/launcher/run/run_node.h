@@ -12,18 +12,18 @@
 
 namespace lrun::launcher {
 
-/// What launch() knows about the run of this node before it begins.
+/// Facts about the run of this node that launch() knows before it begins.
 struct NodeRun {
   NodeLauncher::Facts facts;         ///< `job` is set by run_node()
   Job* job = nullptr;                ///< with other nodes; nullptr: this node is alone
   std::size_t most_connections = 0;  ///< to the workers' store, at the same time
-  bool is_managed = false;           ///< what starts the job's launchers also says where they meet
+  bool is_managed = false;           ///< the endpoint comes from what starts the job's launchers
 };
 
-/// What the run of a node came to.
+/// The outcome of a node's run.
 struct NodeRunEnd {
   Verdict verdict;
-  bool left_nothing = false;  ///< nothing is left of its workers
+  bool left_nothing = false;  ///< no process of its workers is left
 };
 
 /// Opens what a run needs (store, log router, record, console) and runs the workers of this node.

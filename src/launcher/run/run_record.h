@@ -15,8 +15,8 @@
 
 namespace lrun::launcher {
 
-/// The record of a run that others see: its folders, events.jsonl, the control socket, and result.json at the end. What
-/// cannot be kept is one warning, and the run goes on without it. One thread.
+/// The record of a run that others see: its folders, events.jsonl, the control socket, and result.json at the end. A
+/// part that cannot be kept causes one warning, and the run goes on without it. One thread.
 class RunRecord {
  public:
   /// Everything must outlive this.
@@ -29,24 +29,24 @@ class RunRecord {
   /// \param has_to_log  without a folder for log files there can be no run
   /// \throws std::system_error  as RunFolders::make().
   void make_folders(bool has_to_log);
-  /// The workers run: others may see the run and send commands. Events are held back until attempt_started().
+  /// Call it when the workers run: others may see the run and send commands. Events wait until attempt_started().
   void open();
   /// Does nothing before open() and where no record is kept.
   [[nodiscard]] EventLog& events() { return events_; }
   [[nodiscard]] const RunFolders& folders() const { return folders_; }
 
-  /// All workers of an attempt run, or the rest is not to be started.
+  /// All workers of an attempt run, or the rest will not be started.
   void attempt_started(const LaunchPlan& plan, const Attempt& attempt);
   /// Removes the oldest runs of this user beyond the number that is kept.
-  /// \param at_once  else only where there are many more: a short run has no time for it
+  /// \param at_once  false: only where there are many more, since a short run has no time for it
   void prune_others(bool at_once) const;
 
-  /// The run is over: no command is answered any more, and an unused folder for log files goes.
+  /// Call it when the run is over: stops answering commands, and removes an unused folder for log files.
   void close();
-  /// \param text  what is printed at the end, without colour
+  /// \param text  the verdict as it is printed, without colour
   void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text,
                     const std::string& hint);
-  /// The run did not begin: nothing of it is kept.
+  /// Removes the record of a run that did not begin.
   void remove() { folders_.remove(); }
 
  private:

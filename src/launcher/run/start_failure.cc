@@ -19,17 +19,17 @@
 namespace lrun::launcher {
 namespace {
 
-/// The launchers of a job are started within seconds of each other, most often.
+/// The launchers of a job are usually started within seconds of each other.
 constexpr Duration kPatience(10'000);
 constexpr Duration kQuiet(1000);
 constexpr std::size_t kMostMembers = 64;
 constexpr std::size_t kMostWhyBytes = 500;
-constexpr int kNoNode = -2;  // whatever is told came from another one
+constexpr int kNoNode = -2;  // the report always comes from another node
 
-/// One that only speaks.
-class Farewell : private JobEvents {
+/// A member of the job that only delivers its failure.
+class FailureNotice : private JobEvents {
  public:
-  Farewell(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink)
+  FailureNotice(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink)
       : sink_(sink),
         job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
              etcd_user(environment)) {}
@@ -87,11 +87,12 @@ Verdict failure_of_another_node(const std::string& report) {
   return judge_job(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}), kNoNode, std::nullopt);
 }
 
-void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink) {
+void report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
+                    MessageSink& sink) {
   ::signal(SIGPIPE, SIG_IGN);
   try {
-    Farewell(plan, record, environment, sink).run();
-  } catch (const std::exception&) {  // the port is taken, descriptors ran out: our own end has been told
+    FailureNotice(plan, record, environment, sink).run();
+  } catch (const std::exception&) {  // the port is taken, descriptors ran out: the failure itself was printed before
   }
 }
 

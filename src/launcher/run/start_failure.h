@@ -10,18 +10,19 @@
 
 namespace lrun::launcher {
 
-/// What the other launchers of a job are told of a node that cannot start its workers; sent with `record`.
-/// \param verdict  what this lrun ends with
-/// \param why      in words, for a job that goes on without the node
+/// Adds to `record` why this node cannot start its workers, for the other launchers of the job.
+/// \param verdict  of this lrun
+/// \param why      text for a job that goes on without the node
 void describe_failure(const Verdict& verdict, const std::string& why, JoinRecord& record);
 
-/// What such a description came to on another node: the same cause and code. Empty for what makes no sense.
+/// The verdict of another node's description: the same cause and code. Empty if the report cannot be read.
 Verdict failure_of_another_node(const std::string& report);
 
-/// Tells the others of this node's job, so that none waits for it: joins their meeting, or holds it where that is this
-/// node's part, for as long as they may take to come, at most some seconds. Whatever keeps it from that is let be. For
-/// before anything is started, with nobody's signals blocked.
-/// \param record  described
-void tell_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink);
+/// Reports the failure to the other nodes of the job, so that none waits for this one: joins their rendezvous, or leads
+/// it where that is this node's part, for some seconds at most. Errors are ignored. To be called before anything is
+/// started, with no signals blocked.
+/// \param record  with describe_failure()
+void report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
+                    MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -10,8 +10,8 @@
 
 namespace lrun::launcher {
 
-/// Ends this launcher when the srun is gone that another lrun started it with: by HUP, and, when it takes too long, by
-/// KILL to its guard, with which all ends. Does nothing in a step that a user's own srun began.
+/// Ends this launcher when the srun is gone with which another lrun started it: by HUP, and, when that takes too long,
+/// by KILL to its guard, which ends everything. Does nothing in a step that a user's own srun began.
 class StopWithSrun {
  public:
   /// Everything must outlive this.

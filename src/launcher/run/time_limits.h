@@ -9,15 +9,15 @@
 
 namespace lrun::launcher {
 
-/// The limits of time that the user set: --timeout for the run, --start-timeout for each attempt until all of its
-/// workers are connected to the store. One thread.
+/// The time limits that the user set: --timeout for the run, --start-timeout for each attempt until all of its workers
+/// are connected to the store. One thread.
 class TimeLimits {
  public:
   /// \param over  gets the reason to end, at most once a limit. `loop` and `plan` must outlive this.
   TimeLimits(EventLoop& loop, const LaunchPlan& plan, std::function<void(const RunEnd&)> over);
 
   void begin_run();
-  /// \param missing  ranks that are not connected when the limit is over; none: nothing is wrong
+  /// \param missing  gives the ranks that are not connected when the limit is over; empty: nothing is wrong
   void begin_attempt(std::function<std::vector<int>()> missing);
   void end_attempt() { attempt_.cancel(); }
   void end();

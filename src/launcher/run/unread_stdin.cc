@@ -21,7 +21,7 @@ bool is_input(const struct stat& other) {
   return ::fstat(STDIN_FILENO, &own) == 0 && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/// The link tells by its own mode for what the descriptor is open: whoever writes to the pipe has it, too.
+/// The mode of the link shows whether the descriptor is open for reading: a writer of the pipe has a link, too.
 bool reads_input(const fs::path& descriptor) {
   struct stat link {};
   struct stat file {};
@@ -29,7 +29,7 @@ bool reads_input(const fs::path& descriptor) {
          ::stat(descriptor.c_str(), &file) == 0 && is_input(file);
 }
 
-/// None of its descriptors, which are known.
+/// The maker reads the pipe on none of its descriptors, and all of them could be listed.
 bool leaves_input_to_us(pid_t maker) {
   std::error_code error;
   fs::directory_iterator entry("/proc/" + std::to_string(maker) + "/fd", error);
@@ -39,8 +39,7 @@ bool leaves_input_to_us(pid_t maker) {
   return !error;
 }
 
-/// srun hands what is typed where it was started to every task, through a pipe that Slurm's own daemon makes: nobody
-/// meant it for lrun.
+/// srun gives its own input to every task, through a pipe that Slurm's daemon makes: the user did not mean it for lrun.
 bool is_slurm(pid_t starter) {
   std::ifstream file("/proc/" + std::to_string(starter) + "/comm");
   std::string name;
@@ -61,7 +60,7 @@ UnreadStdin::UnreadStdin(EventLoop& loop, pid_t maker, std::function<void()> dat
   readable_ = loop.on_readable(STDIN_FILENO, [this] { look(); });
 }
 
-/// Also at the end of the pipe, which is readable for ever.
+/// The watch is cancelled also at the end of the pipe, which stays readable for ever.
 void UnreadStdin::look() {
   readable_.cancel();
   int bytes = 0;

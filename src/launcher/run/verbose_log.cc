@@ -8,7 +8,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// Gives every line to whoever writes lrun's own lines: a sink that wrote to stderr itself would block on a stopped
+/// Passes every line to the writer of lrun's own lines: a sink that wrote to stderr itself would block on a stopped
 /// terminal, and supervision with it.
 class LineSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:

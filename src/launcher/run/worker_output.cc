@@ -84,11 +84,11 @@ void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<voi
                  std::move(terminal_left)});
 }
 
-void WorkerOutput::take_over(std::vector<Worker>& workers, LogRouter& logs) {
-  for (; taken_over_ < workers.size(); ++taken_over_) {
-    Worker& worker = workers[taken_over_];
+void WorkerOutput::adopt_streams(std::vector<Worker>& workers, LogRouter& logs) {
+  for (; adopted_ < workers.size(); ++adopted_) {
+    Worker& worker = workers[adopted_];
     for (const LogStream stream : kStreams) {
-      const StreamRoute route = route_of(plan_.output, node_.workers[taken_over_], stream);
+      const StreamRoute route = route_of(plan_.output, node_.workers[adopted_], stream);
       Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
       Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
       if (route.way == Way::kCaptured) {

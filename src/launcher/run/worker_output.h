@@ -18,8 +18,8 @@
 namespace lrun::launcher {
 
 /// Gives the workers of one attempt the descriptors that the plan decided on, and the streams that lrun reads to the
-/// router. The order of calls: for each part of the workers prepare(), their start, close_workers_ends(), take_over();
-/// then, once, end_start().
+/// router. The order of calls: for each part of the workers prepare(), their start, close_workers_ends(),
+/// adopt_streams(); then, once, end_start().
 class WorkerOutput {
  public:
   /// Everything must outlive this.
@@ -29,14 +29,14 @@ class WorkerOutput {
   /// that these workers write themselves.
   /// \throws std::system_error  a file cannot be made.
   void prepare(std::span<WorkerCommand> commands, std::size_t first);
-  /// The prepared workers were started, or their start has failed.
+  /// Call it when the prepared workers were started, or their start has failed.
   void close_workers_ends() { open_.clear(); }
 
   /// Moves the streams of the workers that were started since the last call into `logs`. `workers`: all so far.
-  void take_over(std::vector<Worker>& workers, LogRouter& logs);
+  void adopt_streams(std::vector<Worker>& workers, LogRouter& logs);
 
-  /// No further worker is started. Begins to relay the terminal where a worker has lrun's; `terminal_left` is called
-  /// once when that worker leaves it while the attempt goes on.
+  /// Call it when no further worker is started. Begins to relay the terminal where a worker has lrun's; calls
+  /// `terminal_left` once when that worker leaves it while the attempt goes on.
   void end_start(LogRouter& logs, EventLoop& loop, std::function<void()> terminal_left);
 
   /// Empty: no worker has lrun's terminal.
@@ -57,10 +57,10 @@ class WorkerOutput {
   std::map<std::pair<int, LogStream>, Fd> terminals_;  ///< our ends, by local rank
   std::optional<TerminalRelay> relay_;
   Fd null_;  ///< /dev/null, once it was needed
-  std::size_t taken_over_ = 0;
+  std::size_t adopted_ = 0;
 };
 
-/// How the router is to treat what it takes over.
+/// The router's options for the workers' output.
 LogOptions log_options(const LaunchPlan& plan);
 
 }  // namespace lrun::launcher

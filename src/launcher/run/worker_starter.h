@@ -18,14 +18,14 @@ class WorkerStarter {
   WorkerStarter(EventLoop& loop, WorkerGroup& group, WorkerOutput& output, const SpawnDefaults& defaults)
       : loop_(loop), group_(group), output_(output), defaults_(defaults) {}
 
-  /// What is to be started. To be called once, before start_some().
+  /// Sets the workers to start. To be called once, before start_some().
   void set_commands(GroupCommand common, std::vector<WorkerCommand> commands);
 
-  /// Starts the next part. Nothing is left running after a failure.
+  /// Starts the next part. No worker is left running after a failure.
   std::optional<StartFailure> start_some();
-  /// Workers that are still to be started.
+  /// The number of workers that are still to be started.
   [[nodiscard]] std::size_t left() const { return commands_.size() - started_; }
-  /// The rest is not to be started, or there is none.
+  /// Call it when the rest will not be started, or nothing is left.
   void end();
 
  private:

@@ -1,5 +1,5 @@
-// In: the plan, and for a job its membership in each round. Out: a StoreServer that listens, and who has connected.
-// NodeLauncher makes one.
+// In: the plan, and for a job its membership in each round. Out: a StoreServer that listens, and which workers have
+// connected. run_node() makes one.
 #include "run/workers_store.h"
 
 #include <utility>
@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// On one node nobody else has to reach the store, unless --local-addr says under which address workers are to.
+/// On one node the store listens on the loopback address only, unless --local-addr names another one.
 WorkersStore::WorkersStore(EventLoop& loop, const LaunchPlan& plan, std::size_t most_connections) : plan_(plan) {
   StoreServerOptions options{.port = static_cast<std::uint16_t>(plan_.master_port.value_or(0)),
                              .any_port_will_do = plan_.any_port_will_do,
@@ -30,7 +30,7 @@ WorkersStore::WorkersStore(EventLoop& loop, const LaunchPlan& plan, std::size_t 
 
 WorkersStore::WorkersStore(const LaunchPlan& plan, OfRound of_round) : plan_(plan), of_round_(std::move(of_round)) {}
 
-/// The job may go on for the other nodes' sake, and with it the store.
+/// The job, and its store with it, may go on for the other nodes.
 WorkersStore::~WorkersStore() {
   if (server_ != nullptr) server_->set_listeners({}, {});
 }
@@ -61,7 +61,7 @@ void WorkersStore::leave() {
   if (server_ != nullptr) std::exchange(server_, nullptr)->set_listeners({}, {});  // it may outlive us
 }
 
-/// A launcher of another job, or of this one where its number of nodes was forgotten, looks for others here.
+/// A launcher may connect by mistake: one of another job, or of this one without its '--num_nodes'.
 void WorkersStore::reject(const Fd& launcher) const {
   SendBuffer answer;
   answer.tail() = lone_job_handshake(plan_.run_name == plan_.run_id ? "" : plan_.run_name);

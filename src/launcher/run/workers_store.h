@@ -14,8 +14,8 @@
 
 namespace lrun::launcher {
 
-/// The workers' store as far as this node hosts it. A run that is alone has one of its own; in a job it belongs to the
-/// Job, and a later round may have it on another node. One thread.
+/// The workers' store, where this node hosts it. A run that is alone has its own store; in a job it belongs to the Job,
+/// and in a later round it may be on another node. One thread.
 class WorkersStore {
  public:
   /// The job's store for a round; nullptr: another node hosts it.
@@ -42,11 +42,11 @@ class WorkersStore {
 
   /// The port, of a run that is alone.
   [[nodiscard]] int port() const { return own_ ? own_->port() : 0; }
-  /// All these workers have connected at some time, as far as that can be told by their number.
+  /// As many clients have connected as there are workers.
   [[nodiscard]] bool has_seen(std::size_t workers) const { return own_ && own_->clients_seen() >= workers; }
   /// Ranks that Horovod's rendezvous has not seen. Empty: it is not served here, or none is missing.
   [[nodiscard]] std::vector<int> ranks_unseen_by_horovod(int world_size) const;
-  /// A last line about refused clients that had no line of their own.
+  /// Prints a last line about refused clients that had no line of their own.
   void report_refusals();
 
  private:

@@ -8,9 +8,9 @@ namespace lrun::launcher {
 namespace {
 
 TEST(JobSecret, IsWarnedAboutWhereItIsMissingOrFoundByTrying) {
-  EXPECT_TRUE(warning_of_strangers("").starts_with("whoever reaches this port can take part"));
-  EXPECT_TRUE(warning_of_strangers("hush").starts_with("LRUN_JOB_SECRET is short: "));
-  EXPECT_EQ(warning_of_strangers(std::string(16, 'x')), "");
+  EXPECT_TRUE(weak_secret_warning("").starts_with("whoever reaches this port can take part"));
+  EXPECT_TRUE(weak_secret_warning("hush").starts_with("LRUN_JOB_SECRET is short: "));
+  EXPECT_EQ(weak_secret_warning(std::string(16, 'x')), "");
 }
 
 }  // namespace
