@@ -45,7 +45,7 @@ void Console::begin_last_lines() {
 
 bool Console::skip_to_last_lines() {
   if (before_last_lines_ == 0) return false;
-  queue_.consume(std::exchange(before_last_lines_, 0) - (in_line_ ? 1 : 0));  // what goes is whole lines
+  queue_.consume(std::exchange(before_last_lines_, 0) - (in_line_ ? 1 : 0));  // only whole lines are dropped
   return true;
 }
 

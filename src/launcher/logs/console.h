@@ -129,7 +129,7 @@ class Console {
   Events events_;
   OutputQueue queue_;
   std::size_t before_last_lines_ = 0;  ///< queued bytes that skip_to_last_lines() drops
-  bool in_line_ = false;               ///< what the console took last was not the end of a line
+  bool in_line_ = false;               ///< the last byte that the console took was not the end of a line
   int open_writer_ = kNobody;          ///< whose line is unfinished at the end of the queue
   std::uint64_t lines_ = 0;
   LineGap gap_;

@@ -13,8 +13,8 @@ namespace lrun::launcher {
 /// Remembers which folded lines stand at the end of a terminal, a row each, so that ranks whose copies came later can
 /// be added to the line that is already there instead of a second one. Pure: gives the control sequences.
 ///
-/// It must be told of everything that is written; what it cannot place (a line that wraps, one of somebody else,
-/// another width) makes it forget, and lines are then shown the ordinary way.
+/// It must be notified of everything that is written. Output that it cannot place (a line that wraps, a line of another
+/// program, another width) makes it forget its rows, and lines are then shown the ordinary way.
 class FoldedScreen {
  public:
   using Size = ConsoleDescriptor::Size;
@@ -30,8 +30,7 @@ class FoldedScreen {
     std::string shown;   ///< without colours and newline
     std::string output;  ///< the same with colours
   };
-  /// What redraws these lines where they stand, and leaves the cursor where it was; empty when one of them is not
-  /// there.
+  /// The bytes that redraw these lines in place and leave the cursor where it was; empty when one of them is not there.
   [[nodiscard]] std::string redraw(const std::vector<Line>& lines, Size size) const;
 
  private:

@@ -1,3 +1,5 @@
+// In: pieces of the workers' lines. Out: whole lines on one console, with prefixes, folded, and progress bars as live
+// lines. LogRouter has one for each console.
 #include "logs/line_presenter.h"
 
 #include <fmt/format.h>
@@ -23,7 +25,7 @@ bool redraws(std::string_view piece) {
   return at != std::string_view::npos && piece.substr(at) != "\r\n";
 }
 
-/// What a line shows after it redrew itself, its newline kept.
+/// The line as a terminal shows it after it redrew itself, with its newline.
 std::string_view drawn_last(std::string_view line) {
   const std::size_t last = line.find_last_not_of("\r\n");
   if (last == std::string_view::npos) return line;
@@ -118,8 +120,7 @@ void LinePresenter::show(const std::vector<LineFolder::Output>& lines) {
 }
 
 /// Later copies of lines that still stand at the end of the terminal are added to them. Not where a person types there,
-/// where another program draws, or
-/// where the time is shown, which is that of the first copy.
+/// where another program draws, or where the time of the first copy is shown.
 std::string LinePresenter::redrawn(const std::vector<LineFolder::Output>& lines) const {
   if (!terminal_ || options_.interactive || !options_.live || options_.timestamps || console_.queued_bytes() > 0)
     return {};

@@ -14,7 +14,7 @@ namespace lrun::launcher {
 
 /// The files of one attempt: one a rank and stream, and the copies of lines that a filter picks out.
 ///
-/// Whatever the disk refuses is one warning in all, and the run goes on.
+/// Errors of the disk cause one warning in all, and the run goes on.
 class LogFiles {
  public:
   using Warning = std::function<void(const std::string& text)>;
@@ -29,7 +29,7 @@ class LogFiles {
   void write_kept(LogSource& source) {
     if (source.file.keeps_bytes()) name(source);
   }
-  /// Takes over what was read from a source.
+  /// Writes the bytes that were read from a source.
   void write(LogSource& source, std::string_view bytes) {
     if (!source.to_file) return;
     if (!source.file.named()) name(source);

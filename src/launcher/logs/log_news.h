@@ -9,14 +9,14 @@
 
 namespace lrun::launcher {
 
-/// What the router reports to its owner, each in the loop's thread, often from inside a call of the owner:
-/// worker_ended() of a worker whose pipes are at their end calls `drained` before it returns. A callback may call the
-/// router, but must not destroy it. Any may be empty.
+/// Callbacks of the router to its owner, in the loop's thread, often from inside a call of the owner: worker_ended() of
+/// a worker whose pipes are at their end calls `drained` before it returns. A callback may call the router, but must
+/// not destroy it. Any may be empty.
 struct LogEvents {
   /// The worker ended and all it wrote was read. Once a worker and attempt.
   std::function<void(int local_rank)> drained;
-  /// The reader of our stdout or stderr is gone ('| head', a terminal that was closed). Once a console; what is meant
-  /// for it is dropped from then on, files go on. Once for both when both are one descriptor.
+  /// The reader of our stdout or stderr is gone ('| head', a terminal that was closed). Called once for each console,
+  /// and once for both when both are one descriptor. Output for the console is dropped from then on; files go on.
   std::function<void(LogStream)> console_closed;
   /// One line for people: output cannot be stored (disk full). Once for the files, once a console.
   std::function<void(const std::string& text)> warning;
@@ -25,7 +25,7 @@ struct LogEvents {
 /// Events that wait until the router has no work half done, since a callback may call the router again. One thread.
 class LogNews {
  public:
-  /// What was not reported yet is dropped.
+  /// Drops the events that were not reported yet.
   void set_events(LogEvents events) {
     events_ = std::move(events);
     waiting_.clear();

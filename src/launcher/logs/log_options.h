@@ -9,7 +9,7 @@
 
 namespace lrun::launcher {
 
-/// What becomes of the workers' output, decided by the plan. A value.
+/// The treatment of the workers' output, decided by the plan. A value.
 struct LogOptions {
   bool prefix = true;        ///< '[3] ' before every line on the console
   bool fold = false;         ///< the same line of several ranks once, as '[0-7] '; with `prefix` and without a template
@@ -36,11 +36,11 @@ struct LogOptions {
   bool operator==(const LogOptions&) const = default;
 };
 
-/// What becomes of one stream that is taken over. A value.
+/// The destinations of one stream. A value.
 struct LogRoute {
   bool file = true;     ///< to its file, where LogOptions has files
   bool console = true;  ///< to the console
-  bool prefix = true;   ///< there, where LogOptions has one
+  bool prefix = true;   ///< in front of its lines on the console, where LogOptions has one
 
   bool operator==(const LogRoute&) const = default;
 };

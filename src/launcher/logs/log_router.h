@@ -43,7 +43,7 @@ class LogRouter {
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
 
-  /// Takes the place of the events of the constructor. What has happened and was not reported yet is dropped.
+  /// Replaces the events of the constructor, and drops events that were not reported yet.
   void set_events(LogEvents events) { news_.set_events(std::move(events)); }
 
   /// Reads `read_end` from now on: the reading end of a pipe (or socket, or the master of a terminal) whose other end

@@ -29,7 +29,7 @@ struct LogSource {
   std::string prefix;        ///< before each line on the console
   std::string plain_prefix;  ///< the same without colour
   bool line_open = false;    ///< a part of a line was shown, its end not yet
-  std::string drawing;       ///< of a line that redraws itself and is too long to be held: what it shows by now
+  std::string drawing;       ///< visible text so far of a line that redraws itself and is too long to be held
   bool copying = false;      ///< a filter picked the line that is not ended yet
   LineSplitter lines;
   RankLogFile file;

@@ -13,7 +13,7 @@ bool is_continuation(char letter) { return (static_cast<unsigned char>(letter) &
 
 constexpr std::string_view kParameters = "0123456789;?";
 
-/// `text` begins with ESC, and what follows in the next piece decides what it is.
+/// `text` begins with ESC, and the next piece decides which sequence it is.
 bool is_cut_off(std::string_view text) {
   constexpr std::size_t kLongest = 32;
   if (text.front() != '\x1b' || text.size() > kLongest) return false;

@@ -10,11 +10,11 @@ namespace lrun::launcher {
 /// what a person has typed behind it: enough to be wiped before other lines and to be drawn again after them. A value.
 class OtherProgressLine {
  public:
-  /// What the terminal was given next. \param columns  its width
+  /// Call it with the bytes that the terminal gets next. \param columns  its width
   void take(std::string_view bytes, int columns);
-  /// The line is over, or somebody else has the terminal.
+  /// The line is over, or another program has the terminal.
   void forget() { *this = {}; }
-  /// What stands there stays: nobody draws it again.
+  /// The line stays on the terminal, and is not drawn again.
   void leave() {
     can_be_drawn_ = false;
     bytes_.clear();
@@ -22,8 +22,8 @@ class OtherProgressLine {
 
   /// Something stands in the line.
   [[nodiscard]] bool open() const { return furthest_ > 0; }
-  /// What draws it again from the first column, cursor included; empty when nothing does: it is longer than one row, or
-  /// moves beyond it.
+  /// The bytes that draw it again from the first column, cursor included; empty when that is impossible: the line is
+  /// longer than one row, or moves beyond it.
   [[nodiscard]] std::string drawing() const { return open() && can_be_drawn_ ? bytes_ : std::string(); }
 
  private:

@@ -5,7 +5,7 @@
 
 namespace lrun::launcher {
 
-/// What a template of line prefixes can name.
+/// The names that a template of line prefixes can contain.
 struct PrefixFacts {
   std::string role_name;
   int local_rank = 0;

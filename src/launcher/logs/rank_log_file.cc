@@ -1,3 +1,5 @@
+// In: the bytes of one stream of a rank. Out: its log file, renamed at a limit of size, with a line where bytes were
+// lost. LogFiles writes and names the files.
 #include "logs/rank_log_file.h"
 
 #include <fcntl.h>

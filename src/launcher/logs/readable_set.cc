@@ -1,3 +1,5 @@
+// In: the descriptors of the workers' streams. Out: calls about those that can be read, all in one turn of the loop.
+// StreamReader has one for each console.
 #include "logs/readable_set.h"
 
 #include <fcntl.h>

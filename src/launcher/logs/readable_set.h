@@ -18,7 +18,7 @@ namespace lrun::launcher {
 ///
 /// A stream that brings little at a time but without end (a line a write) would wake us for every line, and each
 /// wake-up costs its writer more than the write. After some such turns in a row it leaves the epoll set and is read
-/// every millisecond, until a reading finds nothing or a full pipe. What comes after a silence is never delayed.
+/// every millisecond, until a reading finds nothing or a full pipe. Output after a silence is never delayed.
 class ReadableSet {
  public:
   /// \param ready  called with the tag of each readable descriptor, each at most once a turn. \return bytes it read.

@@ -1,3 +1,5 @@
+// In: the bytes of a worker's streams. Out: its last lines, for the verdict and `lrun status`. LogRouter has one for
+// each worker.
 #include "logs/tail_buffer.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ constexpr std::size_t kMostLineBytes = 2048;
 
 LogStream other(LogStream stream) { return stream == LogStream::kOut ? LogStream::kErr : LogStream::kOut; }
 
-/// What a line shows after it redrew itself: the text behind the last '\r' that something follows.
+/// The line as a terminal shows it after it redrew itself: the text behind the last '\r' that is not at its end.
 std::string_view last_drawing(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   return line.substr(line.rfind('\r') + 1);  // npos + 1 is 0

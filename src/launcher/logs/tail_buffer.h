@@ -35,7 +35,7 @@ class TailBuffer {
   /// The lines as they came, oldest first, raw. An unfinished last line counts as a line.
   [[nodiscard]] std::vector<TailLine> lines() const;
 
-  /// What the buffer occupies: text and order of arrival; at most the limit if that is a power of two.
+  /// Bytes that the buffer occupies: text and order of arrival; at most the limit if that is a power of two.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:

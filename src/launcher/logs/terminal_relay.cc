@@ -1,3 +1,5 @@
+// In: keys from lrun's terminal, and the output of one program. Out: each passed to the other side. WorkerOutput has
+// one where a rank owns the terminal.
 #include "logs/terminal_relay.h"
 
 #include <fcntl.h>
@@ -36,8 +38,8 @@ termios every_key(termios settings) {
   return settings;
 }
 
-/// Our parent, the guard, is in the shell's session: the kernel stops it, and not us, when it takes from the background
-/// what is the shell's.
+/// Our parent, the guard, is in the shell's session: when lrun uses the shell's terminal from the background, the
+/// kernel stops the guard and not us.
 bool is_in_foreground() {
   const auto guard = stat_of_process(::getppid());
   return !guard || guard->foreground_group < 0 || guard->group == guard->foreground_group;
@@ -77,7 +79,7 @@ void TerminalRelay::release() {
   to_program_.writable.cancel();
   if (!begun_) return;
   (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
-  line_.forget();  // whoever has the terminal now writes there
+  line_.forget();  // the next owner of the terminal writes there
   events_.drawn(line_);
 }
 

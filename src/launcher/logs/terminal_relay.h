@@ -29,7 +29,7 @@ class TerminalRelay {
   /// For the program's three standard streams.
   [[nodiscard]] int programs_end() const { return pty_.programs.get(); }
 
-  /// What the relay tells of, on the loop's thread. Neither may end the relay.
+  /// Callbacks on the loop's thread. Neither may destroy the relay.
   struct Events {
     std::function<void(const OtherProgressLine& line)> drawn;  ///< the program has written, or leaves the terminal
     std::function<void()> ended;                               ///< the program has closed its end, before finish()
@@ -42,8 +42,8 @@ class TerminalRelay {
   /// waited for shortly.
   void finish();
 
-  /// Between begin() and the end of the program: lrun is about to be stopped and gives its terminal back; it goes on
-  /// and takes it again; the size has changed.
+  /// Between begin() and the end of the program: release() before lrun is stopped gives the terminal back, resume()
+  /// takes it again, and resize() follows a change of its size.
   void release();
   void resume();
   void resize();
