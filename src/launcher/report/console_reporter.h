@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// Tells people (through `say`) and events.jsonl what happens to a run.
+/// Prints what happens to a run (through `say`), and writes it to events.jsonl.
 class ConsoleReporter : public RunObserver {
  public:
   using Say = std::function<void(const std::string& text)>;
@@ -26,11 +26,11 @@ class ConsoleReporter : public RunObserver {
   void suspended() override;
   void resumed() override;
 
-  /// People have read that this worker is the culprit.
+  /// The culprit was printed already.
   [[nodiscard]] bool has_told(const FailureRecord& culprit) const {
     return told_ == std::pair(culprit.rank, culprit.attempt);
   }
-  /// Whether the user was told, since the last call, why workers are stopped.
+  /// The reason why workers are stopped was printed since the last call.
   [[nodiscard]] bool take_told_stop() { return std::exchange(stop_told_, false); }
 
  private:

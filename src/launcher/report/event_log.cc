@@ -1,3 +1,5 @@
+// In: events of a run. Out: lines of events.jsonl in the run's folder. RunRecord owns one; ConsoleReporter and
+// NodeLauncher write to it.
 #include "report/event_log.h"
 
 #include <fcntl.h>
@@ -126,14 +128,14 @@ void EventLog::write(std::string_view event, std::string_view fields, Duration a
   append(line);
 }
 
-/// Before what was held back.
+/// Writes this event before those that were held back.
 void EventLog::write_first(std::string_view event, std::string_view fields) {
   const std::optional<std::string> later = std::exchange(held_back_, std::nullopt);
   write(event, fields, later ? std::chrono::duration_cast<Duration>(steady_now() - held_since_) : Duration::zero());
   if (later && !later->empty()) append(*later);
 }
 
-/// A full disk takes the beginning of a line and then nothing: what follows later is to be a line of its own.
+/// A full disk takes only the beginning of a line: later events then begin on a line of their own.
 void EventLog::append(std::string_view line) {
   if (held_back_) {
     held_back_->append(line);

@@ -35,14 +35,14 @@ class EventLog {
   /// \param logs  the folder of its log files; empty: there are none
   void run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
                    const std::filesystem::path& logs);
-  /// The next attempt's workers run; the first attempt's are told with run_started().
+  /// The next attempt's workers run; the first attempt's are part of run_started().
   void attempt_started(int attempt, const std::vector<Worker>& workers);
   /// An attempt failed, and the next one begins after `delay`.
   void restarting(int attempt, Duration delay);
   /// A worker has reached the store for the first time in its attempt.
   void worker_connected(int rank, int attempt);
-  /// A worker told its first training step at `steady_ns` of the steady clock. Told when the attempt is over: nobody is
-  /// woken for a step.
+  /// A worker reported its first training step at `steady_ns` of the steady clock. Called when the attempt is over,
+  /// since lrun does not wake up for steps.
   void first_step(int rank, int attempt, std::int64_t steady_ns);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);

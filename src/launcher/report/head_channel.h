@@ -10,9 +10,8 @@
 
 namespace lrun::launcher {
 
-/// News from the head, in memory that processes forked from here share: which signals it has passed on to this host
-/// (they come to all hosts, and the process that hears of one first need not be the one that acts on it), and that the
-/// connection to it was lost.
+/// News from the head, in memory that processes forked from here share: which signals it has passed on to all hosts,
+/// and that the connection to it was lost. The process that receives the news need not be the one that acts on it.
 class HeadSignals {
  public:
   /// \throws std::system_error  there is no memory.
@@ -21,10 +20,10 @@ class HeadSignals {
   HeadSignals& operator=(const HeadSignals&) = delete;
   ~HeadSignals();
 
-  /// Before it is sent to who runs the workers.
+  /// Call it before the signal is sent to the launcher of the workers.
   void note(int signal_number);
   [[nodiscard]] bool has(int signal_number) const;
-  /// Before a signal that stands for it.
+  /// Call it before the signal that stands for the loss.
   void note_loss();
   [[nodiscard]] bool is_lost() const;
 
@@ -36,8 +35,8 @@ class HeadSignals {
   Shared* shared_;
 };
 
-/// Speaks through the head: what this launcher prints goes to it as frames, and it shows each thing once for all hosts.
-/// Frames that cannot be sent are lost.
+/// Prints through the head: the lines of this launcher go there as frames, and the head shows each thing once for all
+/// hosts. Frames that cannot be sent are lost.
 class HeadChannel final : public MessageSink {
  public:
   /// \param fd  of a pipe that is always read; belongs to the process
@@ -70,10 +69,10 @@ class HeadChannel final : public MessageSink {
 /// Where the messages of a launcher go.
 struct LauncherOutput {
   MessageSink& sink;
-  HeadChannel* head = nullptr;  ///< the same sink where a head has started this launcher; nullptr: none has
+  HeadChannel* head = nullptr;  ///< the same sink, where a head has started this launcher; nullptr: no head
 };
 
-/// What HeadChannel::print() and print_lines() sent, as the head shows it: lines stand as they are.
+/// The payload of HeadChannel::print() and print_lines() as the head shows it; rendered lines stay as they are.
 /// \param host  that sent it; empty: this host, or all send the same.
 std::string text_of_node(const std::string& payload, const std::string& host, bool colour);
 

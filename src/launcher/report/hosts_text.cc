@@ -16,7 +16,7 @@ constexpr std::size_t kMostShown = 64;
 constexpr std::size_t kMostNamed = 4;
 constexpr std::size_t kMostAnswerBytes = 300;
 
-/// What people do about the commonest reasons.
+/// Hints for the commonest reasons.
 struct Advice {
   std::string_view sign;
   std::string_view advice;

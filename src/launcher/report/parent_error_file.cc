@@ -20,7 +20,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// For a file that is there and that no other can take the place of, as one that is mounted into a container.
+/// Writes into an existing file that cannot be replaced, as one that is mounted into a container.
 /// \return 0, or the errno of the machine's refusal.
 int write_over(const Folder& folder, const std::string& name, std::string_view text) {
   const Fd file(::openat(folder.fd(), name.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW));
@@ -54,8 +54,8 @@ std::string write(const std::string& file, std::string_view text) {
   return fmt::format("{} cannot be followed: {}", kErrorFileVariable, why);
 }
 
-/// Empty: nobody wants one. An lrun around this one makes the folders of its ranks only when a run has lived for a
-/// moment; what fails before that it learns from our stderr.
+/// The path of the error file; empty: not wanted. An lrun around this one makes its folders only when a run has lived
+/// for a moment; it learns of earlier failures from our stderr.
 std::string wanted_at(const Environment& environment) {
   std::string file = environment.get(kErrorFileVariable).value_or("");
   std::error_code error;

@@ -9,14 +9,14 @@
 
 namespace lrun::launcher {
 
-/// The name of the variable in which whoever started lrun says where it wants to read what went wrong.
+/// The variable with the path of the file in which the parent of lrun wants to read what went wrong.
 inline constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
 
 /// Leaves the root cause of a failed run where TORCHELASTIC_ERROR_FILE of lrun's own environment points, as torchrun
-/// does for the launcher or scheduler around it: the own error file of Verdict::failure() with the exit code, or what
-/// is known, and in its message the rank that ended with 0 where one is to blame. Nothing where the variable is not set
-/// or nobody is to blame (a run that was stopped).
-/// \return what went wrong with it, for a warning; empty when nothing did.
+/// does for the launcher or scheduler around it: the error file of Verdict::failure() with the exit code, or the known
+/// facts, and in its message the rank that ended with 0 where one is to blame. Writes nothing where the variable is not
+/// set, or no worker is to blame (a run that was stopped).
+/// \return a warning about what went wrong with the file; empty when nothing did.
 std::string leave_error_file(const Environment& environment, const Verdict& verdict);
 
 /// The same for an error of lrun itself.

@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-/// The line said when a failed attempt is followed by another: why, which restart of how many, and when. The cause is
-/// repeated only when it was not `said` when it was seen. On other nodes that is all there is to say.
+/// The line that is printed when another attempt follows a failed one: why, which restart of how many, and when. The
+/// cause is left out when it was `said` before. Nodes without a failed worker print nothing else.
 std::string restart_text(const Verdict& attempt, const RestartChoice& choice, int most, bool said, bool colour);
 
 /// For the verdict of a run that was restarted `used` times: 'restarted 3 times, as often as allowed'; empty when

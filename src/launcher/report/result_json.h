@@ -10,7 +10,7 @@ namespace lrun::launcher {
 
 /// The result of a run for programs: `schema` 1, exit code, reason, culprit, who was overruled as a victim
 /// (or null), a hint (or an empty text) and every ending. One JSON object.
-/// \param text  what people were told at the end, without colour
+/// \param text  that was printed at the end, without colour
 /// \param hint  as it stands in the text; may be empty
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint);

@@ -1,3 +1,5 @@
+// In: groups of ranks with equal stacks. Out: the text, the JSON or one sentence about them, and groups from such JSON.
+// Called by `lrun stack` and wherever lrun shows where ranks are.
 #include "report/stack_text.h"
 
 #include <fmt/format.h>
@@ -26,7 +28,7 @@ std::string doing(const StackGroup& group, bool several) {
   return group.place.empty() ? verb : verb + " " + safe(group.place);
 }
 
-/// A frame of the Python interpreter, which Python's own stack tells better.
+/// A frame of the Python interpreter, which Python's own stack shows better.
 bool is_interpreter(const StackFrame& frame) {
   return frame.place.starts_with("python") || frame.place.starts_with("libpython") ||
          frame.function.starts_with("_Py") || frame.function.starts_with("Py");
@@ -42,7 +44,7 @@ std::vector<std::string> frame_lines(const std::vector<StackFrame>& frames, bool
     }
     const std::string place = frame.place.empty() ? "" : fmt::format(" ({})", frame.place);
     std::string line = safe(frame.function + place);
-    if (lines.empty() || lines.back() != line) lines.push_back(std::move(line));  // recursion is told once
+    if (lines.empty() || lines.back() != line) lines.push_back(std::move(line));  // recursion is shown once
   }
   return lines;
 }

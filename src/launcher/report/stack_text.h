@@ -23,8 +23,8 @@ std::string stack_text(const std::vector<StackSample>& samples);
 /// The same for programs: `schema` 1, 'summary', and every rank's own stack.
 std::string stack_json(const std::vector<StackSample>& samples);
 
-/// What stack_json() made, of 4096 ranks at most. Empty for what is not JSON, lacks a field, or holds a value out of
-/// its range.
+/// Reads the text of stack_json(), of 4096 ranks at most. Empty for text that is not JSON, lacks a field, or holds a
+/// value out of its range.
 std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view text);
 
 }  // namespace lrun::launcher

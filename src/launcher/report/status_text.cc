@@ -1,3 +1,4 @@
+// In: the status of runs, as their launchers answered. Out: the text or the JSON of `lrun status`. Pure.
 #include "report/status_text.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kMostLineColumns = 120;
 constexpr std::size_t kMostCommandColumns = 60;
 
-/// Ranks of which the same is to be said.
+/// Ranks with the same status.
 struct StatusGroup {
   std::vector<int> ranks;
   std::string state;
@@ -50,7 +51,7 @@ std::string phase_text(const RunStatus& status) {
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }
 
-/// Only of the run itself is known since when it is what it is.
+/// Only the run itself has a time since which its status holds.
 std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   const std::int64_t ms = status.running_ms > 0 ? status.running_ms : now_ms - status.started_ms;
   const std::string age = format_elapsed(Duration(std::max<std::int64_t>(0, ms)));

@@ -9,9 +9,9 @@
 
 namespace lrun::launcher {
 
-/// What `lrun status` says about one run: a line about the run, then a line for each rank with what it printed last.
-/// Ranks of which the same is to be said share a line.
-/// \param now_ms  since the epoch: for a launcher that does not tell how long it runs
+/// The text of `lrun status` about one run: a line about the run, then a line for each rank with its last printed line.
+/// Ranks with the same status share a line.
+/// \param now_ms  since the epoch: for a launcher that does not report how long it runs
 std::string status_text(const RunStatus& status, std::int64_t now_ms);
 
 /// The same of many runs for programs: `schema` 1, 'runs', and 'silent' with the ids of those that did not answer.

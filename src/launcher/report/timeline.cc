@@ -1,3 +1,4 @@
+// In: the bytes of events.jsonl. Out: a Timeline of workers and milestones. Called by `lrun report`. Pure.
 #include "report/timeline.h"
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ using Fate = WorkerSpan::Fate;
 constexpr std::size_t kMostLineBytes = std::size_t{1024} * 1024;
 constexpr std::size_t kMostErrorBytes = 120;
 
-/// 0 for what is no time.
+/// 0 for a value that is no time.
 std::int64_t in_milliseconds(double seconds) {
   constexpr double kMostSeconds = 1e11;
   return seconds > 0 && seconds < kMostSeconds ? (static_cast<std::int64_t>(seconds * 2000) + 1) / 2 : 0;
@@ -92,7 +93,7 @@ void add_milestone(Timeline& timeline, const Json& event, const std::string& wha
   if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), what, order});
 }
 
-/// What asked for the end; empty where a worker did, whose own end is told.
+/// The reason of the end; empty where a worker failed, whose end is an entry of its own.
 std::string reason_text(const Json& event) {
   const std::string reason = event.value("reason", std::string());
   if (reason == "interrupted") return "received " + signal_name(event.value("signal", 0));
@@ -106,7 +107,7 @@ std::string reason_text(const Json& event) {
   return {};
 }
 
-/// Empty when there is nothing to say: a worker failed and nobody was left to be stopped.
+/// Empty when a worker failed and no other was left to be stopped.
 std::string stop_text(const Json& event) {
   const int others = event.at("others").get<int>();
   std::string why = reason_text(event);

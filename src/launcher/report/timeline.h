@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// Something that a worker came to, once: 'connected to the store', 'first output', 'first step'.
+/// Something that a worker reached, once: 'connected to the store', 'first output', 'first step'.
 struct Milestone {
   std::int64_t ms = 0;  ///< since the epoch
   std::string what;
@@ -39,8 +39,8 @@ struct WorkerSpan {
   bool operator==(const WorkerSpan&) const = default;
 };
 
-/// What happened in a run and when, from its events.jsonl. Its times are those of the clock as it was when the run
-/// began: what somebody set it to meanwhile makes no difference to them.
+/// The events of a run with their times, from its events.jsonl. Times are by the clock as it was when the run began:
+/// they do not change when the clock was set meanwhile.
 struct Timeline {
   std::string run_id;
   std::vector<std::string> argv;
@@ -68,8 +68,8 @@ struct Timeline {
 /// when nothing says how the run began. Pure.
 std::optional<Timeline> timeline_from_events(std::string_view events);
 
-/// What `lrun report` shows: what ran, when it began and how long it took, then everything that happened, in order;
-/// what several ranks did in the same way is one line with the time of the first and the last.
+/// The text of `lrun report`: the command, when it began and how long it took, then all events in order. An event of
+/// several ranks is one line with the time of the first and the last.
 std::string timeline_text(const Timeline& timeline);
 
 /// '2026-11-22 00:24:27 UTC'.

@@ -1,3 +1,5 @@
+// In: a Timeline and the verdict. Out: one HTML page around the plot of timeline_svg.cc. Called by `lrun report
+// --html`.
 #include "report/timeline_html.h"
 
 #include <fmt/format.h>
@@ -49,7 +51,7 @@ std::string key(std::string_view name, std::string_view words) {
   return fmt::format(R"html(<span class="key" style="background: var(--{})"></span>{})html", name, words);
 }
 
-/// What the shades and ends of the bars mean.
+/// The legend for the shades and ends of the bars.
 std::string legend(const Timeline& timeline) {
   const std::vector<std::string> names = timeline.milestone_names();
   std::string text = R"(<p class="quiet">)" + key("part0", "spawned");

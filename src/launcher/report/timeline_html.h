@@ -8,7 +8,7 @@
 namespace lrun::launcher {
 
 /// The report as one HTML page: the plot, the verdict and a table of all workers. It needs no script and no network,
-/// and is dark where the reader's screen is. \param verdict  as people were told it
+/// and is dark where the reader's screen is. \param verdict  as it was printed
 std::string timeline_html(const Timeline& timeline, std::string_view verdict);
 
 /// The plot alone, as SVG: a row for each rank, a bar for each attempt, from its start over its milestones to its end.

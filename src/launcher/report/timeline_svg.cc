@@ -1,3 +1,4 @@
+// In: a Timeline. Out: its plot as SVG, for the HTML page. Pure.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// In: a Verdict and facts about the run. Out: the lines that people read when a run stops or has ended. Pure.
+// RunEnding, ConsoleReporter and the job's observer call it.
 #include "report/verdict_text.h"
 
 #include <fmt/format.h>
@@ -78,8 +80,7 @@ std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
                       facts.colour);
 }
 
-/// Whoever is blamed may only be the first that was heard. Where others are known to have lived, and where they were,
-/// that tells more.
+/// The blamed rank may only be the first whose failure was seen. Empty where the other ranks' stacks show more.
 std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
   const bool may_another = verdict.others.total() > verdict.others.succeeded;
@@ -91,7 +92,7 @@ std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
                       facts.colour);
 }
 
-/// 'had succeeded', and who first where others ran on until the run was stopped.
+/// 'had succeeded', with the first rank that did where others ran on until the run was stopped.
 std::string early_success_text(const Verdict& verdict) {
   if (!verdict.ended_first || verdict.culprit) return "had succeeded";
   return fmt::format("had succeeded ({}rank {} after {})", verdict.others.succeeded > 1 ? "first " : "",
@@ -136,7 +137,7 @@ std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts
   return hint.empty() ? hint : message_line(Severity::kHint, terminal_safe(hint), facts.colour);
 }
 
-/// What would make the program run; empty when nothing is known.
+/// A hint how to make the program run; empty when there is none.
 std::string start_hint(const FailureRecord& record, const RunFactsForText& facts) {
   const std::string& program = facts.program;
   switch (record.value) {
@@ -146,7 +147,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (!facts.interpreter.empty()) {
         const bool windows = facts.interpreter.ends_with('\r');
-        return windows ? "it has Windows line ends: 'dos2unix' mends them"
+        return windows ? "it has Windows line ends: 'dos2unix' fixes them"
                        : fmt::format("its first line names '{}', which is not there", facts.interpreter);
       }
       if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);

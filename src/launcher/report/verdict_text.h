@@ -21,10 +21,10 @@ struct RunFactsForText {
   std::string script = {};        ///< PROGRAM, where `program` is the Python that was to run it
   bool given_to_python = false;   ///< the interpreter was to run PROGRAM
   std::string python = {};        ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
-  bool asked_for_core = false;    ///< core files were to be written
-  std::string core_dump;          ///< where that of Verdict::failure() is, in words, or why there is none; may be empty
-  std::string node = {};          ///< where the program could not be started; empty: here
-  bool cause_told = false;        ///< stopping_text() has named the culprit already
+  bool asked_for_core = false;    ///< the user asked for core files
+  std::string core_dump;    ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
+  std::string node = {};    ///< where the program could not be started; empty: here
+  bool cause_told = false;  ///< stopping_text() has named the culprit already
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;
