@@ -1,5 +1,5 @@
-// In: frames of all hosts, ends of their connections, signals. Out: orders, the go and signals to the hosts, what they
-// print, and the exit code of the run. start_on_hosts.cc makes one.
+// In: frames of all hosts, ends of their connections, signals. Out: orders, the go and signals to the hosts, their
+// output, and the exit code of the run. start_on_hosts.cc makes one.
 #include "multihost/head.h"
 
 #include <fmt/format.h>
@@ -180,8 +180,8 @@ void Head::start() {
   }
 }
 
-/// Where the first host is, as this one reaches it. The head's address in the answer of a host behind another is that
-/// other's: the head's own is the one that the first host on the way has seen.
+/// The address of the first host, as this one reaches it. A host behind another answers with that other host's address
+/// as the head's: the head's own address is the one that the first host on the way has seen.
 std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost>& hosts) const {
   if (!options_.master_addr.empty()) return options_.master_addr;
   ReachedHost reached = hosts[host];
@@ -189,7 +189,7 @@ std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost
   return rendezvous_address(hosts.front(), reached);
 }
 
-/// It had answered that it can, and the others were told to go.
+/// The host had answered that it is ready, and the others got the go.
 void Head::failed_to_start(std::size_t host, const std::string& why) {
   sink_.print_of_job(message_line(
       Severity::kError, fmt::format("{}: lrun cannot start there: {}", hosts_[host].name, why), sink_.colour()));
@@ -199,8 +199,8 @@ void Head::failed_to_start(std::size_t host, const std::string& why) {
   close(host);
 }
 
-/// Launchers of the job print what the loss means for it. Once one of them has reported the end nothing more is to be
-/// said. Where no launcher can report, the loss is what ended the run.
+/// Launchers of the job print what the loss means for it. Once one of them has reported the end, the loss is not worth
+/// a line. Where no launcher can report, the loss has ended the run.
 void Head::print_lost(const std::vector<std::size_t>& hosts, const std::string& why) {
   if (table_.end_was_reported()) return;
   std::vector<std::string> names;
@@ -222,13 +222,13 @@ void Head::limit_the_rest() {
   Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr || !table_.job_is_over(options_.min_nodes)) return;
   running->rest_limit = loop_.after(options_.grace + options_.end_margin, [this] {
-    // While the console is full nothing is read, and so nothing can be heard.
+    // While the console is full no frames are read, so silence means nothing.
     if (output_.full()) return limit_the_rest();
     give_up([](const HostTable::Host& host) { return !host.end; });
   });
 }
 
-/// The others would wait for a host that does not come.
+/// Stops hosts that would wait for a lost host for ever.
 void Head::stop_waiting_hosts() {
   Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr || table_.running() >= options_.min_nodes) return;
@@ -267,14 +267,14 @@ void Head::finish_when_all_over() {
   const Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr || !table_.all_over()) return;
   end_.code = table_.exit_code(running->stopped_waiting);
-  if (end_.code == 0) end_.signal_number = 0;  // it was done before the signal came
+  if (end_.code == 0) end_.signal_number = 0;  // the run had succeeded before the signal came
   phase_ = Ending{.has_run = true};
   output_.show_unfinished();
   output_.when_flushed(console_patience(end_.code == 0 ? RunEnd::Kind::kSucceeded : RunEnd::Kind::kWorkerFailed),
                        [this] { loop_.stop(); });
 }
 
-/// A machine that loses its power or network ends no connection: hosts elsewhere know of us by what we send.
+/// A machine that loses its power or network ends no connection: hosts elsewhere know of this one by its heartbeats.
 void Head::send_heartbeat() {
   if (!links_->send_elsewhere(Kind::kHeartbeat)) return;
   heartbeat_ = loop_.after(kHeartbeatInterval, [this] { send_heartbeat(); });

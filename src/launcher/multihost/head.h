@@ -20,9 +20,9 @@ namespace lrun::launcher {
 /// Stops this process as Ctrl-Z does, until it is continued. SIGTSTP is blocked.
 void stop_by_sigtstp();
 
-/// The head of a run on several hosts: sends each host's launcher its order and, once all have answered, where they
-/// meet; shows their messages and what the workers print; passes signals on, and waits for all of them. It has no
-/// workers itself. One thread.
+/// The head of a run on several hosts: sends each host's launcher its order and, once all have answered, the address of
+/// the rendezvous; shows their messages and the workers' output; passes signals on, and waits for all of them. It has
+/// no workers itself. One thread.
 ///
 ///     Connecting ── all can ──► Running ── all have ended ──► Ending
 ///         └────── some cannot, or a signal ────────────────────┘
@@ -59,7 +59,7 @@ class Head {
 
   struct End {
     int code = 0;
-    int signal_number = 0;  ///< lrun is to die of it; 0: of none
+    int signal_number = 0;  ///< lrun is to die of it; 0: no signal
 
     bool operator==(const End&) const = default;
   };
@@ -70,7 +70,7 @@ class Head {
   void signal_arrived(int signal_number);
 
  private:
-  /// Hosts are connected to, and answer.
+  /// The head connects to the hosts, and waits for their answers.
   struct Connecting {
     EventLoop::Timer answer_limit;
   };

@@ -34,7 +34,7 @@ void HeadConnection::read_some() {
   while (const std::optional<NodeFrame> frame = frames_.next()) {
     events_.frame(*frame);
     count_silence();
-    // A head that is about to be suspended says so: its silence means nothing until it goes on.
+    // A head announces that it is about to be suspended: its silence means nothing until it goes on.
     if (frame->kind == NodeFrame::Kind::kPaused) silence_.cancel();
   }
   if (frames_.broken()) lose();

@@ -1,5 +1,5 @@
-// In: frames of the head on standard input. Out: the launcher of this host in a child process, and what comes of it as
-// frames on standard output. main() calls serve_node().
+// In: frames of the head on standard input. Out: the launcher of this host in a child process, and its output and end
+// as frames on standard output. main() calls serve_node().
 #include "multihost/host_agent.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ using Kind = NodeFrame::Kind;
 constexpr Duration kObeyLimit(2000);  // of the launcher, once the head is gone
 constexpr Duration kEndLimit(5000);
 
-/// What ssh says about its connection: 'client port server port'.
+/// SSH_CONNECTION, as ssh sets it: 'client port server port'.
 NodeReady ready_with(int port) {
   const char* const text = std::getenv("SSH_CONNECTION");
   std::string_view rest = text == nullptr ? "" : text;
@@ -114,7 +114,7 @@ class HostAgent {
       listener_.reset();
     } catch (const std::system_error& error) {
       refuse(error.what());
-      ended({ExitStatus::Kind::kExited, kExitRefused});  // the others have begun, so the head is told the end, too
+      ended({ExitStatus::Kind::kExited, kExitRefused});  // the others have begun, so the head needs an end, too
     }
   }
 

@@ -13,7 +13,7 @@
 
 namespace lrun::launcher {
 
-/// The consoles of the head: what the workers of all hosts print, in whole lines, and lrun's own messages among them.
+/// The consoles of the head: the output of all hosts' workers, in whole lines, and lrun's own messages among them.
 /// One thread.
 class HostOutput final : public MessageSink {
  public:

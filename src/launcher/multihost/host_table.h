@@ -18,10 +18,10 @@ class HostTable {
  public:
   enum class Stage {
     kConnecting,  ///< it has not answered
-    kReady,       ///< it has answered that it can
+    kReady,       ///< it has answered that it is ready
     kUnusable,    ///< it cannot be used: `problem`
-    kStarted,     ///< all have answered, and it was told to go
-    kBegun,       ///< it has met the others
+    kStarted,     ///< all have answered, and it got the go
+    kBegun,       ///< it has joined the others
   };
   struct Host {
     std::string name;   ///< as typed
@@ -39,23 +39,23 @@ class HostTable {
 
   void answered(std::size_t host, NodeReady ready);
   void cannot_be_used(std::size_t host, std::string why);
-  /// All are told to go. One host alone has nobody to meet.
+  /// All hosts get the go. A single host has no others to join.
   void start();
   void begun(std::size_t host) { hosts_[host].stage = Stage::kBegun; }
   void ended(std::size_t host, const ExitStatus& status) { hosts_[host].end = status; }
-  /// It had answered that it can, and could not.
+  /// The host had answered that it is ready, and then failed.
   void failed_to_start(std::size_t host);
-  /// Nothing more comes from it. \return false: that was known.
+  /// Nothing more comes from the host. \return false: that was known.
   bool close(std::size_t host);
 
   [[nodiscard]] bool all_answered() const;
-  /// Those that cannot be used.
+  /// The hosts that cannot be used.
   [[nodiscard]] std::vector<HostProblem> problems() const;
   /// After all have answered.
   [[nodiscard]] std::vector<ReachedHost> reached() const;
-  /// A launcher that has met the others has ended, and has said why.
+  /// A launcher that had joined the others has ended, and has printed why.
   [[nodiscard]] bool end_was_reported() const;
-  /// One that has met the others still runs, and will say what a loss means for the job.
+  /// A launcher that has joined the others still runs, and will print what a loss means for the job.
   [[nodiscard]] bool loss_will_be_reported() const;
   /// Hosts whose launcher has not ended.
   [[nodiscard]] int running() const;
@@ -64,8 +64,8 @@ class HostTable {
   [[nodiscard]] bool job_is_over(int min_nodes) const;
   [[nodiscard]] bool all_over() const;
 
-  /// The exit code of the run: that of the host whose words were shown; of a job that never began, that of the host
-  /// which kept it from beginning.
+  /// The exit code of the run: that of the host whose messages were shown, or, where the job never began, that of the
+  /// host which kept it from beginning.
   /// \param waiting_were_stopped  hosts that waited for one that is lost were stopped: their codes mean nothing
   [[nodiscard]] int exit_code(bool waiting_were_stopped) const;
 

@@ -98,7 +98,7 @@ void HostedLauncher::look_at_child() {
   finish_when_all_is_read();
 }
 
-/// A process that outlives all the rest may hold the streams open. Output that waits because the head takes no more is
+/// A process that outlives all others may hold the streams open. Output that waits because the head takes no more is
 /// not lost.
 void HostedLauncher::limit_reading() {
   read_limit_ = loop_.after(kQuietLimit, [this] {

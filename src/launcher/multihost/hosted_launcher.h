@@ -13,8 +13,8 @@
 
 namespace lrun::launcher {
 
-/// The launcher of this host as a forked child of its agent: carries out the order, and what it and the workers print
-/// comes out as frames. One thread.
+/// The launcher of this host as a forked child of its agent: carries out the order. Its output and that of the workers
+/// becomes frames. One thread.
 class HostedLauncher {
  public:
   struct Events {
@@ -26,8 +26,8 @@ class HostedLauncher {
   HostedLauncher(const HostedLauncher&) = delete;
   HostedLauncher& operator=(const HostedLauncher&) = delete;
 
-  /// \param listener  listens where the nodes meet; may be none
-  /// \param ignores_broken_pipes  SIGPIPE was ignored when this process was started: it then is for the workers, too
+  /// \param listener  a socket that listens for the rendezvous; empty: another node has it
+  /// \param ignores_broken_pipes  SIGPIPE was ignored when this process was started, so workers ignore it, too
   /// \throws std::system_error  there is no process, or there are no descriptors.
   void start(const NodeOrder& order, const NodeGo& go, const Fd& listener, const HeadSignals& signals,
              bool ignores_broken_pipes);
@@ -35,11 +35,11 @@ class HostedLauncher {
   [[nodiscard]] bool is_running() const { return child_ && !status_; }
 
   void signal(int signal_number);
-  /// Stops reading what the workers print, or goes on.
+  /// Pauses the reading of the workers' output, or goes on.
   void hold_back(bool wait);
-  /// Nobody will read what is held back: it need not be kept.
+  /// Drops the output that is held back: the head does not read it any more.
   void drop_held_back() { may_drop_ = true; }
-  /// Nobody reads the workers' stdout any more.
+  /// The reader of the workers' stdout has gone.
   void close_out();
 
  private:

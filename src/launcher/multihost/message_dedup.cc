@@ -10,7 +10,7 @@ constexpr std::size_t kMostKept = std::size_t{64} * 1024;
 
 }  // namespace
 
-/// The last words matter most: the verdict is among them.
+/// The oldest texts are dropped: the verdict is among the last ones.
 void MessageDedup::Texts::keep(const std::string& text) {
   texts_.push_back(text);
   bytes_ += text.size();
@@ -51,7 +51,7 @@ std::string MessageDedup::lost(std::size_t host) {
   return shown;
 }
 
-/// The others have said it before, or will.
+/// The launchers of other hosts have sent the same text, or will.
 std::string MessageDedup::tell(const std::string& text) {
   for (std::size_t other = 0; other < hosts_.size(); ++other) {
     if (other != voice_ && !hosts_[other].untold.drop_through(text)) hosts_[other].ahead.keep(text);

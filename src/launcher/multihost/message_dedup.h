@@ -8,21 +8,21 @@
 
 namespace lrun::launcher {
 
-/// Which of the words that the launchers of a job say are shown, so that each thing is told once. All of them tell what
-/// happens to the job: those of the first host that is connected are shown, the others' are kept for the case that it
-/// is lost: the newest of them, and without what was told already. What a launcher says of its own host is shown unless
-/// another has said the same. Pure.
+/// Chooses which messages of a job's launchers are shown, so that each is shown once. All launchers report what happens
+/// to the job: the head shows those of the first host that is connected. It keeps the newest of the others', less those
+/// that were shown, for the case that the first host is lost. A launcher's message about its own host is shown unless
+/// another launcher has sent the same. Pure.
 class MessageDedup {
  public:
   explicit MessageDedup(std::size_t hosts) : hosts_(hosts) {}
 
-  /// \return what is to be shown now; empty: nothing.
+  /// \return the text to show now; empty: nothing.
   std::string of_job(std::size_t host, const std::string& text);
   [[nodiscard]] bool is_new(const std::string& text) { return told_.insert(text).second; }
-  /// The host is not connected any more and has not said its last word. \return what is to be shown in its place.
+  /// The host was lost before it had reported its end. \return the text to show in its place.
   std::string lost(std::size_t host);
 
-  /// Whose words about the job are shown; the number of hosts: all are lost.
+  /// The host whose messages about the job are shown; the number of hosts: all are lost.
   [[nodiscard]] std::size_t voice() const { return voice_; }
 
  private:
@@ -41,8 +41,8 @@ class MessageDedup {
     std::size_t bytes_ = 0;
   };
   struct Host {
-    Texts untold;  ///< what it has said and nobody has told
-    Texts ahead;   ///< what was told and it has not said yet
+    Texts untold;  ///< sent by the host and not shown
+    Texts ahead;   ///< shown, and not yet sent by the host
     bool lost = false;
   };
 

@@ -1,3 +1,5 @@
+// In: a request with --hosts, --hostfile, --include or --exclude. Out: the hosts to run on, or devices of this host.
+// Called by main() and start_on_hosts.cc.
 #include "multihost/named_hosts.h"
 
 #include <fmt/format.h>
@@ -50,7 +52,7 @@ void check_selection(const LaunchRequest& request) {
   }
 }
 
-/// Slurm has its own idea of where the job is.
+/// Slurm decides itself where the job runs.
 void check_manager(const LaunchRequest& request, const Environment& environment) {
   const auto job = environment.get("SLURM_JOB_ID");
   const bool of_worker = environment.has("LRUN_RUN_ID") || environment.has("TORCHELASTIC_RUN_ID");

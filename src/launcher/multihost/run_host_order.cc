@@ -1,3 +1,5 @@
+// In: the order of the head for this node. Out: the exit code of a launcher that has carried it out in this process.
+// HostedLauncher calls it in the child that it forks.
 #include "multihost/run_host_order.h"
 
 #include <cstdlib>

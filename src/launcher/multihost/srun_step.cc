@@ -12,8 +12,8 @@
 namespace lrun::launcher {
 namespace {
 
-/// Those that ask srun for something, but for what this lrun was started to ignore (nohup). They are blocked from here
-/// on.
+/// The signals that srun understands, less those that this lrun was started to ignore (nohup). They are blocked from
+/// here on.
 std::vector<int> taken_signals() {
   std::vector<int> taken;
   sigset_t set;

@@ -67,7 +67,7 @@ std::vector<std::string> carried_variables(const Environment& environment, const
   return carried_environment(variables, wanted);
 }
 
-/// What is the same on all hosts.
+/// The order without the fields that differ between hosts.
 NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
                        const Environment& environment, bool colour) {
   NodeOrder order;

@@ -9,7 +9,7 @@
 
 namespace lrun::launcher {
 
-/// Runs what was asked for on these hosts: shows the plan, runs it here where this is the only host, or starts one
+/// Carries out the command line on these hosts: shows the plan, runs it here where this is the only host, or starts one
 /// launcher a host. \param hosts  not empty.
 /// \return the exit code of lrun. Does not return where lrun was interrupted, but dies of the signal.
 /// \throws UserError  options contradict each other.

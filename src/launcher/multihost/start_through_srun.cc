@@ -22,8 +22,8 @@
 namespace lrun::launcher {
 namespace {
 
-/// What the job's script asked for its own tasks, and srun would read as asked for each launcher: of four GPUs, one for
-/// each of four tasks, the one launcher of a node would see one.
+/// Options that the job's script set for its own tasks, and that srun would apply to each launcher: with four GPUs, one
+/// for each of four tasks, the launcher of a node would see one.
 constexpr const char* kOptionsOfTasks[] = {"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",   "SLURM_GPUS_PER_TASK",
                                            "SLURM_TRES_PER_TASK", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_TRES",
                                            "SLURM_GPU_BIND",      "SLURM_TRES_BIND",      "SLURM_CPU_BIND",
