@@ -33,7 +33,8 @@ namespace {
 
 int answer_with(const std::string& text, MessageSink& sink) { return print_to_stdout(text, sink) ? 0 : kExitRefused; }
 
-/// What is wrong in a line that all tasks of a Slurm step have, the lrun that started the step or its first task says.
+/// All tasks of a Slurm step have the same command line: the lrun that started the step, or the first task, reports
+/// what is wrong in it.
 bool is_reported_by_another(const Environment& environment) {
   const bool is_later_task = tasks_of_step(environment) > 1 && environment.get("SLURM_PROCID") != "0";
   return is_later_task || srun_place(environment).has_value();
@@ -73,7 +74,7 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
 }  // namespace
 }  // namespace lrun::launcher
 
-/// Whatever cannot be done is told in one line, and lrun exits with 125.
+/// An error is one line on stderr and exit code 125.
 int main(int argc, char** argv) {
   lrun::remember_command_line(argc, argv);
   lrun::launcher::StderrSink stderr_sink;

@@ -1,3 +1,5 @@
+// In: the state of an attempt and an event. Out: the next state, and the actions to carry out. Pure. Supervisor calls
+// decide() for every event.
 #include "stop/policy.h"
 
 #include <algorithm>
@@ -14,7 +16,7 @@ bool may_begin_stop(const SupervisionState& state) {
   return state.phase == Phase::kRunning || state.phase == Phase::kBackingOff;
 }
 
-/// Where workers are may say who waits for whom: once they are told to end they are there no longer.
+/// The places of the workers may show which one the others wait for. They are gone once the workers get a signal.
 bool is_worth_a_look(const SupervisionState& state) {
   if (!state.looks || state.suspended) return false;
   switch (state.end.kind) {
@@ -64,7 +66,8 @@ Decision begin_stop(SupervisionState state, RunEnd reason, int signal_number) {
   return {state, {Announce{}, LookAtWorkers{}}};
 }
 
-/// What lingers is no child of ours by a number that is surely its own: it is killed with everything else that is left.
+/// Lingering processes are not our children, so their numbers may be reused: finishing kills them with everything else
+/// that is left.
 Decision kill_now(SupervisionState state) {
   if (state.phase == Phase::kOver) return {state, {}};
   if (state.phase == Phase::kLingering || state.phase == Phase::kBackingOff) {
@@ -121,8 +124,8 @@ Decision on(const SupervisionState& state, const SettleExpired&) {
   return begin_stop(state, state.end, SIGTERM);
 }
 
-/// Whoever interrupts what is already stopping does not want to wait. A TERM on top of a failure may be a scheduler's,
-/// which stops what is left of a job: there the grace stays. HUP often comes along with another signal.
+/// A user who interrupts a run that is already stopping does not want to wait. A TERM after a failure may come from a
+/// scheduler that stops the rest of a job: there the grace period stays. HUP often comes along with another signal.
 bool is_impatient(const SupervisionState& state, int signal_number) {
   if (state.end.kind != RunEnd::Kind::kInterrupted) return signal_number == SIGINT;
   return state.asked && (signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGQUIT);

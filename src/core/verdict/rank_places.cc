@@ -9,7 +9,7 @@ namespace lrun::inline core {
 namespace {
 
 constexpr std::size_t kMostPlaces = 8;
-constexpr std::size_t kMostInWords = 6;
+constexpr std::size_t kMostNamedPlaces = 6;
 
 /// The rank that others wait for is at a rare place, so places of waiting ranks are dropped first.
 auto order_of(const RankPlace& place) {
@@ -46,7 +46,7 @@ std::string describe_places(std::vector<RankPlace> places) {
   std::sort(places.begin(), places.end(), is_more_frequent);
   std::stable_partition(places.begin(), places.end(), [](const RankPlace& place) { return !place.waits_for_others; });
   int left_out = 0;
-  for (; places.size() > kMostInWords; places.pop_back()) left_out += places.back().count;
+  for (; places.size() > kMostNamedPlaces; places.pop_back()) left_out += places.back().count;
   std::sort(places.begin(), places.end(), is_more_frequent);
   std::string text;
   for (const RankPlace& place : places) {

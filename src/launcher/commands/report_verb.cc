@@ -46,7 +46,7 @@ void add_first_outputs(Timeline& timeline) {
   }
 }
 
-/// What people were told at the end, from result.json; empty for a run that has none, or that succeeded.
+/// The verdict that was printed at the end, from result.json; empty for a run without one, or that succeeded.
 std::string verdict_of(const RunEntry& run) {
   const std::optional<std::string> result = read_small_file(run.folder / "result.json", kMostRunFileBytes);
   if (!result) {

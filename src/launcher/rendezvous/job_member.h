@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// A launcher with workers as a member of its job; Job is one. What launchers tell each other about their workers is
+/// A launcher with workers as a member of its job; Job is one. The launchers' messages about their workers are opaque
 /// text here.
 class JobMember {
  public:
@@ -16,7 +16,7 @@ class JobMember {
   JobMember& operator=(const JobMember&) = delete;
   virtual ~JobMember() = default;
 
-  /// From now on `events` is told; it must live until the next call, or as long as the loop runs.
+  /// From now on `events` is called; it must live until the next call, or as long as the loop runs.
   virtual void set_events(JobEvents& events) = 0;
 
   /// The workers of this node are being stopped; the others' are to be, too.
@@ -33,7 +33,7 @@ class JobMember {
   /// As if this launcher were killed: its successors go on with the job. Nothing more is reported. Only where
   /// has_successors().
   virtual void abandon() = 0;
-  /// This launcher is done with the job; nothing more is reported. `text`: what it came to, empty when it succeeded.
+  /// This launcher is done with the job; nothing more is reported. `text`: how the job ended; empty: it succeeded.
   virtual void leave(const std::string& text) = 0;
 
   /// The others can go on without this node: it does not lead, or etcd knows another leader.

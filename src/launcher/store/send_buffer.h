@@ -12,7 +12,7 @@ class SendBuffer {
   /// Where answers are appended.
   [[nodiscard]] std::string& tail() { return bytes_; }
 
-  /// What is still to be sent.
+  /// Bytes that are still to be sent.
   [[nodiscard]] std::size_t size() const { return bytes_.size() - sent_; }
   [[nodiscard]] bool empty() const { return size() == 0; }
 

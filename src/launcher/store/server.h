@@ -90,7 +90,7 @@ class StoreServer {
   /// Connections that have shown the magic number since the round began, ended ones included.
   [[nodiscard]] std::size_t clients_seen() const { return clients_seen_; }
 
-  /// What the ranks of Horovod have reported; nullptr where their rendezvous is not served.
+  /// The values that Horovod's ranks have reported; nullptr where their rendezvous is not served.
   [[nodiscard]] const HorovodValues* horovod() const { return horovod_ ? &horovod_->values() : nullptr; }
 
   /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and deletes all

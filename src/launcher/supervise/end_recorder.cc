@@ -24,7 +24,7 @@ std::string device_name(const NodePlan& node, int local_rank) {
   return device.kind == DeviceKind::kGpu ? fmt::format("GPU {}", device.id) : std::string();
 }
 
-/// A file that cannot be parsed counts as none.
+/// A file that cannot be parsed counts as missing.
 void read_error_file(const std::filesystem::path& folder, EndFacts& facts, int local_rank) {
   if (folder.empty()) return;
   const std::filesystem::path file = folder / std::to_string(local_rank) / "error.json";

@@ -28,14 +28,14 @@ class EndRecorder {
   /// `node` and `logs` must outlive this.
   EndRecorder(const NodePlan& node, const LogRouter& logs, Facts facts);
 
-  /// lrun sends this signal to the worker to end it: from now on its end is lrun's doing.
+  /// lrun sends this signal to the worker to end it: from now on the worker's end is not its own.
   void note_stop(const Worker& worker, int signal_number) { stop_signals_[worker.process.pid()] = signal_number; }
   /// All workers get this signal because lrun got it.
   void note_passed_on(int signal_number) { passed_on_.insert(signal_number); }
 
   /// The worker has ended. A memory kill that explains it is used up.
   FailureRecord ended(const Worker& worker, const ExitStatus& status);
-  /// The worker does not end, and nobody waits for it any more.
+  /// The worker does not end, and lrun waits for it no longer.
   FailureRecord lost(const Worker& worker);
 
  private:

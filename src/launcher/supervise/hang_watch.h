@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// What a run has done so far, added up over its workers. A run makes progress when any of it changes.
+/// The work of a run so far, added up over its workers. A run makes progress when any field changes.
 struct RunProgress {
   bool counts = true;       ///< false: the run stands still on purpose (suspended, stopping); its time does not count
   std::uint64_t steps = 0;  ///< training steps reported through LRUN_PROGRESS_FD

@@ -55,7 +55,7 @@ inline constexpr Duration kStartUp = std::chrono::minutes(1);
 inline constexpr Duration kHealthy = std::chrono::minutes(10);
 inline constexpr Duration kMostBackoff = std::chrono::minutes(5);
 
-/// What follows an attempt with this verdict. Pure.
+/// The choice after an attempt with this verdict. Pure.
 RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& history, const Verdict& verdict);
 
 /// Two attempts failed in the same way while they started, and a third would, too. Numbers in the workers' messages

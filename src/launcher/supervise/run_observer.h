@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// Gets what happens to a run, as it happens, on the loop's thread. Reports and events are written here.
+/// Gets the events of a run as they happen, on the loop's thread.
 class RunObserver {
  public:
   RunObserver() = default;
@@ -27,7 +27,7 @@ class RunObserver {
   virtual void resumed() = 0;
 };
 
-/// Passes everything on to another observer. For those that add something to single calls.
+/// Passes every call on to another observer. A base for observers that add something to single calls.
 class PassingObserver : public RunObserver {
  public:
   /// `next` must outlive this.
@@ -47,11 +47,11 @@ class PassingObserver : public RunObserver {
   RunObserver& next_;
 };
 
-/// What a supervised attempt came to.
+/// The outcome of a supervised attempt.
 struct RunOutcome {
   RunEnd end;
   std::vector<FailureRecord> records;  ///< one a worker, in the order of their ends
-  std::vector<RankPlace> places = {};  ///< where workers were before they were stopped; empty: not looked at
+  std::vector<RankPlace> places = {};  ///< where workers were before they were stopped; empty: not sampled
 };
 
 }  // namespace lrun::launcher

@@ -5,8 +5,8 @@
 
 namespace lrun::launcher {
 
-/// A service manager, a Slurm step or pkill signals both processes of lrun and means one signal. The launcher gets it
-/// twice: directly, and from the guard, which forwards its own. The order differs. A value.
+/// Recognises the second copy of a signal that was sent to both processes of lrun, by a service manager, a Slurm step
+/// or pkill. The launcher gets it directly and, in either order, from the guard, which forwards its own copy. A value.
 class SignalEcho {
  public:
   /// A signal has come. \return true when it is the other copy of the one before.

@@ -1,5 +1,5 @@
-// In: the ends of workers, and what happens outside (signals, limits, other nodes). Out: signals to workers, calls of a
-// RunObserver, the outcome of the attempt. decide() in stop/policy says what is to be done; Attempt owns this.
+// In: the ends of workers, and events from outside (signals, limits, other nodes). Out: signals to workers, calls of a
+// RunObserver, the outcome of the attempt. decide() in stop/policy makes the decisions; Attempt owns a Supervisor.
 #include "supervise/supervisor.h"
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ void Supervisor::note_guards_kill(const Worker& worker, const ExitStatus& status
 
 void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {
   note_guards_kill(worker, status);
-  // What is left of its group may still write, so its pipes stay open. Otherwise its last lines are wanted now.
+  // The rest of its group may still write, so its pipes stay open. Without such a rest its last lines are read now.
   if (!WorkerGroup::remains_linger(worker)) logs_.worker_ended(worker.local_rank);
   records_.push_back(recorder_.ended(worker, status));
   observer_.worker_ended(records_.back());

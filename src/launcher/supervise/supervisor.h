@@ -27,8 +27,8 @@ struct GradualStart {
   std::function<void()> over;  ///< no worker is left to be started: all run, or the start was called off
 };
 
-/// Watches one attempt of one node's workers until none is left and all their output was taken over. An ended worker
-/// may leave processes in its group (the program behind a shell): they have the rest of the grace, like the workers.
+/// Watches one attempt of one node's workers until none is left and all their output was read. An ended worker may
+/// leave processes in its group (the program behind a shell): they have the rest of the grace period, like the workers.
 ///
 /// Joins loop, workers, logs and policy. decide() makes every decision; this class turns events into its input and
 /// carries its actions out. One thread.
@@ -44,8 +44,8 @@ class Supervisor {
     Duration settle{0};
     Duration settle_for_victims{0};
     Duration settle_at_start{0};
-    Look look = {};                ///< empty: nobody looks before workers are stopped
-    const Guard* guard = nullptr;  ///< kills workers, by its death or itself; nullptr: there is none
+    Look look = {};                ///< empty: workers are not sampled before they are stopped
+    const Guard* guard = nullptr;  ///< kills workers, by its death or itself; nullptr: no guard
   };
 
   /// A worker that has lrun's own descriptors has no streams in `logs`. Everything must outlive the supervisor.
@@ -60,16 +60,16 @@ class Supervisor {
   /// `again` can still call it off.
   void back_off(Duration delay, std::function<void()> again, std::function<void()> finished);
 
-  /// What happened outside: a signal, the console, the control socket.
+  /// Handles an event from outside: a signal, the console, the control socket.
   void handle(const Event& event);
-  /// Where the running workers are, as Look found out.
+  /// Takes the places of the running workers, as Look found them.
   void saw_workers(std::vector<RankPlace> places);
-  /// The end may have come: a worker's output was taken over, or an orphan ended.
+  /// Call it when the end may have come: a worker's output was read to its end, or an orphan ended.
   void look_again();
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_, places_}; }
-  /// Some worker did not end when it was killed, and is waited for no more.
+  /// A worker did not end when it was killed, and lrun waits for it no longer.
   [[nodiscard]] bool gave_up() const;
   /// True of a worker that has not been reaped.
   [[nodiscard]] bool is_worker(pid_t pid) const;
