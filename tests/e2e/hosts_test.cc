@@ -194,7 +194,7 @@ TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
   LrunProcess lrun({"-H", "localhost:1,jumped:1", "true"}, options());
   ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "'--master-addr' says where the first host is"); }))
       << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "nobody holds the meeting at 240.0.0.1 port ")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "nobody holds the rendezvous at 240.0.0.1 port ")) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
 }

@@ -44,7 +44,7 @@ void JobObserver::waiting(const std::string& text) {
 }
 
 void JobObserver::not_published(const std::string& why) {
-  calls_.warn("etcd does not keep what another node needs to hold the meeting: " + why);
+  calls_.warn("etcd does not keep what another node needs to lead the rendezvous: " + why);
 }
 
 void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
@@ -155,7 +155,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
   if (state_ == State::kDone) return;
   ++round_.lost;
   alone_ = alone_ || node.empty();
-  const std::string lost_one = node.empty() ? "the meeting at " + rendezvous_.host : "node " + node;
+  const std::string lost_one = node.empty() ? "the rendezvous at " + rendezvous_.host : "node " + node;
   const std::string text = lost_one + " is lost: " + how;
   const std::string follows = spare.empty() ? remaining_text(round_.nodes_left(membership_.num_nodes), rendezvous_)
                                             : "; node " + spare + ", a spare, takes its place";
