@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What --process_group_backend says is what liblrun's ranks use, also where several launchers start them.
+# liblrun's ranks use the backend of --process_group_backend, also where several launchers start them.
 # usage: backends.sh LRUN WORKER FREE_PORT
 set -euo pipefail
 LRUN_STATE=$(mktemp -d)

@@ -141,10 +141,10 @@ gone() {
   end_well
 }
 
-# The host of the meeting is cut off; a host hears and is not heard, and the other way round; a slow network.
+# The leader's host is cut off; a host receives and cannot send, and the other way round; a slow network.
 partition() {
   "$lab" hosts up 3
-  join=15 new_job meeting h1 --nnodes 2:3
+  join=15 new_job rendezvous h1 --nnodes 2:3
   for host in h1 h2 h3; do start $host; done
   steps_of 3
   "$lab" hosts cut h1
@@ -169,17 +169,17 @@ partition() {
   is_one_job
   "$lab" hosts on h1
 
-  for deaf in h1 h2; do
-    new_job "unheard-by-$deaf" h1 --nnodes 1:2
+  for receiver in h1 h2; do
+    new_job "unheard-by-$receiver" h1 --nnodes 1:2
     start h1
     start h2
     steps_of 2
-    silence $deaf replace
+    silence $receiver replace
     mark
     steps_of 1
     ended h2 125
     no_worker_on h2
-    silence $deaf delete
+    silence $receiver delete
     start h2
     mark
     steps_of 2
@@ -200,7 +200,7 @@ partition() {
   end_well
 }
 
-# Clocks differ; jobs of one name are two where they meet at two places; one of another name is turned away.
+# Clocks differ; jobs of one name are two where they meet at two places; one of another name is rejected.
 apart() {
   "$lab" hosts up 4
   local monotonic=(unshare --time --monotonic "-$(awk '{printf "%d", $1 / 2}' /proc/uptime)")

@@ -53,7 +53,7 @@ has_steps() {
   [ "$(awk -v since="$since" -v nodes="$1" "$steps" "$job/log" 2> /dev/null | wc -l)" -ge 3 ]
 }
 steps_of() { until_true "steps of $1 nodes" has_steps "$1"; }
-# What is waited for has to come after what is in the log now.
+# The lines that the test waits for have to come after those that are in the log now.
 mark() { since=$(awk '$3 > latest {latest = $3} END {printf "%.0f", latest}' "$job/log"); }
 last_round() { awk '$1 == "step" {round = $4} END {print round}' "$job/log"; }
 
@@ -113,7 +113,7 @@ kill_launcher() {
   until_true "lrun on $1" has_begun "$1"
   guard=$(guard_of "$1")
   inner=$(launcher_of "$guard" 2> /dev/null || true)
-  # The inner first: seeing its guard die, it would say goodbye. It may have ended meanwhile.
+  # The inner process first: it would leave the job when its guard dies. It may have ended meanwhile.
   # shellcheck disable=SC2086 # numbers
   kill -KILL $inner $guard 2> /dev/null || true
   forget "$1"
@@ -125,7 +125,7 @@ lose_host() {
   [ ! -v "launcher[$2]" ] || forget "$2"
 }
 
-# What was killed is reaped, whatever its status.
+# Reaps the killed launcher, whatever its status.
 forget() {
   until_true "the end of lrun on $1" has_ended "${launcher[$1]}"
   wait "${launcher[$1]}" 2> /dev/null || true
@@ -139,7 +139,7 @@ is_settled() {
   for host in "$@"; do has_ended "${launcher[$host]}" || return 1; done
 }
 
-# silence DEAF replace|delete: the other of h1 and h2 sends to a neighbour that is not there; what DEAF sends arrives.
+# silence HOST replace|delete: the other one of h1 and h2 cannot send to HOST; HOST can still send.
 silence() {
   local mute=h2 address
   [ "$1" = h1 ] || mute=h1

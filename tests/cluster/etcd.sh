@@ -41,8 +41,8 @@ kill_launcher() {
   kill -KILL "${child%% *}" "$guard"
   wait "$guard" 2> /dev/null || true
 }
-# What a job came to stays for a while, for those that were cut off from it; nobody holds its meeting.
-no_holder_left() {
+# The outcome of a job stays for a while, for nodes that were cut off from it; its leader's key is gone.
+no_leader_left() {
   ! ctl get --prefix /lrun/ --keys-only | grep -q '/holder$' || fail "keys are left: $(ctl get --prefix /lrun/)"
 }
 
@@ -53,29 +53,29 @@ begin a 2 two; begin b 2 two
 ends a 0; ends b 0
 cat "$out"/[ab].log > "$out/both.log"
 said both 'rank 0/2'; said both 'rank 1/2'
-no_holder_left
+no_leader_left
 # Two jobs at one etcd.
 begin a 1:2 one --rdzv-conf last_call_timeout=1; begin b 1:2 other --rdzv-conf last_call_timeout=1
 ends a 0; ends b 0
 said a 'rank 0/1'; said b 'rank 0/1'
 rm "$out/end"
 
-# The launcher that holds the meeting is killed, and then the one that came after it: the job goes on, without a restart.
+# The leader is killed, and then its successor: the job goes on, without a restart.
 begin a 1:3 lost; said a 'rank 0/1'
 begin b 1:3 lost; begin c 1:3 lost
 said b 'rank ./3'; said c 'rank ./3'
 kill_launcher a
 said b 'rank ./2 count 0'; said c 'rank ./2 count 0'
 said b 'the leader on node .* is lost: its launcher ended'
-holder=$(ctl get --print-value-only /lrun/lost/holder)
+leader=$(ctl get --print-value-only /lrun/lost/holder)
 second=b third=c
 child=$(< "/proc/${launchers[c]}/task/${launchers[c]}/children")
-if grep -q "/${child%% *}\"" <<< "$holder"; then second=c third=b; fi
+if grep -q "/${child%% *}\"" <<< "$leader"; then second=c third=b; fi
 kill_launcher "$second"
 said "$third" 'rank 0/1 count 0'
 touch "$out/end"
 ends "$third" 0
-no_holder_left
+no_leader_left
 rm "$out/end"
 
 # All launchers are killed when a restart is used up, and the job is started again at once: it is a new one.
@@ -90,10 +90,10 @@ begin a 2 again --max-restarts 1; begin b 2 again --max-restarts 1
 said a 'rank ./2 count 0'; said b 'rank ./2 count 0'
 touch "$out/end"
 ends a 0; ends b 0
-no_holder_left
+no_leader_left
 rm "$out/end"
 
-# A TERM takes a node away, also the one that holds the meeting; who is left waits for others.
+# A TERM takes a node away, also the leader; the last node waits for others.
 begin a 2:3 taken; begin b 2:3 taken; begin c 2:3 taken
 said a 'rank ./3'; said b 'rank ./3'; said c 'rank ./3'
 kill -TERM "${launchers[a]}"
@@ -102,7 +102,7 @@ kill -TERM "${launchers[b]}"
 said c '1 of 2:3 nodes is left, which waits'
 kill -TERM "${launchers[c]}"
 ends a 143; ends b 143; ends c 143
-no_holder_left
+no_leader_left
 
 # A name and a password.
 ctl user add root:secret > /dev/null; ctl role add root > /dev/null 2>&1 || true

@@ -34,16 +34,16 @@ begin() {
     "$out/end" > "$out/$1.log" 2>&1 &
   launchers[$1]=$!
 }
-holder() { ctl get --print-value-only /lrun/job/holder | grep -o '"node":"h[456]"' | grep -o 'h[456]'; }
+leader() { ctl get --print-value-only /lrun/job/holder | grep -o '"node":"h[456]"' | grep -o 'h[456]'; }
 
 for host in h4 h5 h6; do begin $host; done
 for host in h4 h5 h6; do said $host 'rank ./3 count 0'; done
-first=$(holder)
+first=$(leader)
 others=$(echo h4 h5 h6 | tr ' ' '\n' | grep -v "$first")
 read -r member _ <<< "$(tr '\n' ' ' <<< "$others")"
 
-# Only the holder needs etcd, and of that only what is left of it: nobody notices that a member of the job cannot reach
-# it, nor that its leader dies.
+# Only the job's leader needs etcd, and a majority of etcd is enough: the job does not notice that another member cannot
+# reach etcd, nor that etcd's leader dies.
 with_etcd cut "$member"
 killed=$("$lab" etcd kill leader)
 deadline=$((SECONDS + lease + 2))
@@ -51,16 +51,16 @@ while [ "$SECONDS" -lt "$deadline" ]; do
   ! grep -q 'is lost' "$out"/h?.log || fail "a link that nobody needs was cut, and the job noticed"
   sleep 0.2
 done
-[ "$(holder)" = "$first" ] || fail "another launcher holds the meeting"
+[ "$(leader)" = "$first" ] || fail "another launcher leads the rendezvous"
 "$lab" etcd start "$killed"
 with_etcd heal "$member"
 
-# The holder loses etcd, while all launchers reach each other: it gives the meeting up, and the others go on without it.
+# The leader loses etcd, while all launchers reach each other: it resigns, and the others go on without it.
 with_etcd cut "$first"
 said "$first" "the leader on node $first is lost: no answer from etcd for ${lease}s"
 for host in $others; do said "$host" 'rank ./2 count 0'; done
-second=$(holder)
-[ "$second" != "$first" ] || fail "$first holds the meeting without an etcd"
+second=$(leader)
+[ "$second" != "$first" ] || fail "$first leads the rendezvous without an etcd"
 [ "$(grep -c 'rank ./2' "$out/$first.log" || true)" -eq 0 ] || fail "$first began a job of its own"
 # It is healed, and the launcher comes back.
 with_etcd heal "$first"
@@ -68,5 +68,5 @@ for host in h4 h5 h6; do said $host 'rank ./3 count 0' 2; done
 
 touch "$out/end"
 for host in h4 h5 h6; do ends $host 0; done
-[ -z "$(holder || true)" ] || fail "the job is over, and $(holder) holds its meeting"
+[ -z "$(leader || true)" ] || fail "the job is over, and $(leader) leads its rendezvous"
 echo "passed"

@@ -69,11 +69,11 @@ ends a 0; ends b 0
 cat "$out"/[ab].log > "$out/both.log"
 for rank in 0/2 1/2; do grep -q "rank $rank" "$out/both.log" || fail "no rank $rank"; done
 
-# Who we are.
+# The certificate of lrun.
 refused a "$tls" "$host port 2379: it requires a client certificate"
 refused a "$tls,cert=$out/stranger.pem,key=$out/stranger.key" "$host port 2379: it rejects our certificate: "
 refused a "$tls,cert=$out/none.pem" "cannot read '$out/none.pem': No such file or directory"
-# Who it is.
+# The certificate of etcd.
 refused a "protocol=https,cacert=$out/theirs.pem,$ours" "its certificate is signed by 'CN=ours', which is not trusted here"
 refused a "protocol=https,$ours" 'which is not trusted here'
 show elsewhere

@@ -34,7 +34,7 @@ step 7 -N3 --ntasks-per-node=1 -- -n 2 --grace 1s sh -c 'if [ $RANK = 3 ]; then 
 step 125 -N3 --ntasks-per-node=1 -- --num_nodes 2 -n 2 true
 grep -q "'--num_nodes 2': Slurm step .* has 3 nodes" "$out/err" || fail "the wrong number of nodes is not explained"
 
-# Who names only where to meet means all nodes of the step, also by launchers of a rank each; and no other than the first.
+# An endpoint alone means all nodes of the step, also with a launcher for each rank; it has to be on the first node.
 for tasks in 1 2; do
   # shellcheck disable=SC2016
   step 0 -N3 --ntasks-per-node=$tasks -- --rdzv-endpoint h1:29555 --output raw sh -c 'echo $RANK/$WORLD_SIZE on $SLURMD_NODENAME'
@@ -99,13 +99,13 @@ six_are_ready() {
 }
 # task NODE: the pid of lrun there, as srun started it.
 task() {
-  # What ends meanwhile makes grep fail although it has found others.
+  # A process that ends meanwhile makes grep fail although it has found others.
   { grep -lsxz -e "$lrun" /proc/[0-9]*/cmdline || true; } | cut -d / -f 3 | while read -r process; do
     if grep -qsxz "SLURM_NODEID=$1" "/proc/$process/environ"; then echo "$process"; fi
   done
 }
 
-# The lrun of the first node, which holds the meeting, is killed: nothing runs on any node after five seconds.
+# The leader, the lrun of the first node, is killed: nothing runs on any node after five seconds.
 begin 8765 'trap "" TERM HUP;'
 pid=$(task 0)
 [[ $pid =~ ^[0-9]+$ ]] || fail "the first node has not one task but: $pid"

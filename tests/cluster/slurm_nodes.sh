@@ -88,7 +88,7 @@ ended 0
 "$lab" hosts on h2
 wait_for "the node h2" "$lab" exec h0 sh -c 'sinfo --noheader --nodes h2 --partition debug --format %t | grep -qx idle'
 
-# A spare that was not needed changes nothing about what the job came to, and comes to an end with it at once.
+# A spare that was not needed does not change the outcome of the job, and ends with it at once.
 # shellcheck disable=SC2016 # expanded by the workers
 submit "$script" sh -c 'exit $((7 * RANK))'
 ended 7

@@ -73,7 +73,7 @@ begin sh -c 'echo ready; exec sleep 7643'
 grep -q "node h2 is lost" "$out/err" || fail "h2 is not named"
 nothing_runs 5 -e '764[3]'
 
-# Who cannot be reached is named with the head's own reason, whether others are behind it or it is behind others.
+# An unreachable host is named with the head's own reason, whether other hosts are behind it or it is behind others.
 "$lab" hosts kill h33 > /dev/null
 ! timeout 120 "$lab" exec h0 "$lrun" -H "$hosts" touch "$out/started" > "$out/out" 2> "$out/err" || fail "it ran on dead hosts"
 grep -q "2 of 34 hosts cannot be used; nothing was started" "$out/err" || fail "there is no table of two hosts"

@@ -1,4 +1,4 @@
-// What the server does with clients that misbehave, are slow, or are of another round.
+// The server's treatment of clients that misbehave, are slow, or are of another round.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -74,12 +74,12 @@ TEST_F(StoreServerTest, ClosesTheConnectionOfAStrangerAndNamesIt) {
   };
   StoreClient bystander = connect();
   for (const Case& it : cases) {
-    RawSocket stranger = connect_raw();
+    RawSocket foreign = connect_raw();
     sockaddr_in address{};
     socklen_t size = sizeof address;
-    ASSERT_EQ(::getsockname(stranger.fd(), reinterpret_cast<sockaddr*>(&address), &size), 0);
-    stranger.send(it.bytes);
-    EXPECT_TRUE(stranger.is_closed()) << it.reason;
+    ASSERT_EQ(::getsockname(foreign.fd(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    foreign.send(it.bytes);
+    EXPECT_TRUE(foreign.is_closed()) << it.reason;
     const std::string line = server_.log().empty() ? "" : server_.log().back();
     EXPECT_NE(line.find(it.reason), std::string::npos) << line;
     EXPECT_NE(line.find("127.0.0.1:" + std::to_string(ntohs(address.sin_port))), std::string::npos) << line;
@@ -88,12 +88,12 @@ TEST_F(StoreServerTest, ClosesTheConnectionOfAStrangerAndNamesIt) {
   EXPECT_EQ(server_.log().size(), cases.size());
 }
 
-TEST_F(StoreServerTest, CountsTheStrangersThatItDoesNotName) {
-  constexpr int kStrangers = 100;
-  for (int i = 0; i < kStrangers; ++i) {
-    RawSocket stranger = connect_raw();
-    stranger.send("G");
-    ASSERT_TRUE(stranger.is_closed());
+TEST_F(StoreServerTest, CountsForeignConnectionsThatItDoesNotName) {
+  constexpr int kForeign = 100;
+  for (int i = 0; i < kForeign; ++i) {
+    RawSocket foreign = connect_raw();
+    foreign.send("G");
+    ASSERT_TRUE(foreign.is_closed());
   }
   EXPECT_EQ(server_.log().size(), 1U) << "the first of its reason";
   server_.in_loop([](StoreServer& server) { server.log_counted_refusals(); });
@@ -130,7 +130,7 @@ TEST(StoreServerLimit, RefusesAClientWhereAllOthersAreOnesToo) {
 
 TEST_F(StoreServerTest, AnswersWhatWasAskedBeforeARefusal) {
   RawSocket client = connect_raw();
-  ASSERT_TRUE(client.greet());
+  ASSERT_TRUE(client.send_handshake());
   ASSERT_TRUE(client.send(encoded({StoreCommand::kPing, {}, 7}) + "\xff"));
   EXPECT_EQ(client.receive(4), std::string("\7\0\0\0", 4));
   EXPECT_TRUE(client.is_closed());
@@ -139,7 +139,7 @@ TEST_F(StoreServerTest, AnswersWhatWasAskedBeforeARefusal) {
 TEST_F(StoreServerTest, ForgetsTheWaitOfAConnectionThatBroke) {
   StoreClient client = connect();
   RawSocket lost = connect_raw();
-  ASSERT_TRUE(lost.greet());
+  ASSERT_TRUE(lost.send_handshake());
   ASSERT_TRUE(lost.send({StoreCommand::kWait, {"/k"}}));
   ASSERT_TRUE(lost.send({StoreCommand::kPing, {}, 1}));
   ASSERT_EQ(lost.receive(4).size(), 4U);  // the wait is registered
@@ -154,7 +154,7 @@ TEST_F(StoreServerTest, IsNotHeldUpByHalfARequestOrASilentConnection) {
   for (int i = 0; i < 100; ++i) {
     silent.push_back(connect_raw());
     const bool says_something = i % 2 == 0;
-    ASSERT_TRUE(!says_something || silent.back().greet());
+    ASSERT_TRUE(!says_something || silent.back().send_handshake());
     ASSERT_TRUE(!says_something || silent.back().send(half));
   }
   StoreClient client = connect();
@@ -168,7 +168,7 @@ TEST_F(StoreServerTest, StopsReadingFromAClientThatDoesNotTakeItsAnswers) {
   const std::string value(kMaxValueBytes, 'x');
   client.set("/k", value, soon());
   RawSocket greedy = connect_raw();
-  ASSERT_TRUE(greedy.greet());
+  ASSERT_TRUE(greedy.send_handshake());
   const std::string get = encoded({StoreCommand::kGet, {"/k"}});
   constexpr int kRequests = 20;  // 160 MiB of answers
   for (int i = 0; i < kRequests; ++i) ASSERT_TRUE(greedy.send(get));
@@ -207,28 +207,28 @@ TEST_F(StoreServerTest, RefusesAnAnswerThatWouldTakeTheMemory) {
   EXPECT_NE(server_.log()[0].find("an answer of more than"), std::string::npos) << server_.log()[0];
 }
 
-TEST_F(StoreServerTest, CountsClientsThatHaveGreeted) {
+TEST_F(StoreServerTest, CountsClientsWithAHandshake) {
   EXPECT_EQ(server_.num_clients(), 0U);
   RawSocket silent = connect_raw();
   {
     StoreClient client = connect();
     EXPECT_EQ(server_.num_clients(), 1U);
   }
-  RawSocket greeted = connect_raw();
-  ASSERT_TRUE(greeted.greet());
-  ASSERT_TRUE(greeted.send({StoreCommand::kPing, {}, 1}));
-  ASSERT_EQ(greeted.receive(4).size(), 4U);
+  RawSocket client = connect_raw();
+  ASSERT_TRUE(client.send_handshake());
+  ASSERT_TRUE(client.send({StoreCommand::kPing, {}, 1}));
+  ASSERT_EQ(client.receive(4).size(), 4U);
   const SteadyTime deadline = soon();
   while (server_.num_clients() != 1 && std::chrono::steady_clock::now() < deadline) continue;
   EXPECT_EQ(server_.num_clients(), 1U) << "the first one has left";
 }
 
-TEST(StoreServerGreeting, IsTheFirstPingOfAConnection) {
+TEST(StoreServerPinged, IsCalledForTheFirstPingOfAConnection) {
   std::vector<std::int32_t> pids;
   StoreServerThread server({.pinged = [&](std::int32_t pid) { pids.push_back(pid); }});
   for (const std::uint64_t pid : {1000U, 2000U}) {
     RawSocket client(server.port());
-    ASSERT_TRUE(client.greet());
+    ASSERT_TRUE(client.send_handshake());
     for (const std::uint64_t nonce : {pid, pid + 1, pid + 2}) {
       ASSERT_TRUE(client.send({StoreCommand::kPing, {}, nonce}));
       ASSERT_EQ(client.receive(4).size(), 4U);
@@ -240,12 +240,12 @@ TEST(StoreServerGreeting, IsTheFirstPingOfAConnection) {
 TEST_F(StoreServerTest, BeginsARoundWithAnEmptyTableOnTheSamePort) {
   StoreClient old = connect();
   old.set("/k", "old", soon());
-  // What a worker of the old round wrote into a connection that nobody has accepted yet.
+  // A connection of the old round with unread bytes, which the server has not accepted yet.
   RawSocket unaccepted = [this] {
     std::optional<RawSocket> socket;
     server_.in_loop([&](StoreServer& server) {
       socket.emplace(server.port());
-      ASSERT_TRUE(socket->greet());
+      ASSERT_TRUE(socket->send_handshake());
       ASSERT_TRUE(socket->send({StoreCommand::kAdd, {"/k"}, 1}));
       server.reset();
     });
@@ -255,7 +255,7 @@ TEST_F(StoreServerTest, BeginsARoundWithAnEmptyTableOnTheSamePort) {
   EXPECT_THROW(old.ping(soon()), std::system_error);
   StoreClient fresh = connect();
   EXPECT_EQ(fresh.num_keys(soon()), 0);
-  EXPECT_TRUE(server_.log().empty()) << "the old round's connections are no strangers";
+  EXPECT_TRUE(server_.log().empty()) << "the old round's connections are not foreign";
 }
 
 TEST(StoreServerStart, NamesThePortThatIsTaken) {
@@ -383,7 +383,7 @@ TEST(StoreServerDescriptors, WaitsForOneToComeFreeWithoutSpinning) {
   EXPECT_NE(server.log()[0].find("cannot accept a connection"), std::string::npos) << server.log()[0];
 
   exhausted.reset();
-  ASSERT_TRUE(late->greet());
+  ASSERT_TRUE(late->send_handshake());
   ASSERT_TRUE(late->send({StoreCommand::kPing, {}, 1}));
   EXPECT_EQ(late->receive(4).size(), 4U);
 }

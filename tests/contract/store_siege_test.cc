@@ -1,4 +1,4 @@
-// What the server keeps, and what its other clients feel, when thousands of connections are silent, slow or greedy.
+// The server's memory, and the service for its other clients, when thousands of connections are silent, slow or greedy.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -124,10 +124,10 @@ TEST(StoreSiege, TenThousandSilentConnectionsCostLittleAndHoldNobodyUp) {
   StoreClient client("127.0.0.1", server.port(), end_of_siege());
   const long before = resident_bytes();
   ASSERT_TRUE(crowd.connect_to(server.port()));
-  const auto greeted = static_cast<std::size_t>((count + 1) / 2) + 1;
+  const auto handshakes = static_cast<std::size_t>((count + 1) / 2) + 1;
   const SteadyTime deadline = end_of_siege();
-  while (server.num_clients() < greeted && std::chrono::steady_clock::now() < deadline) continue;
-  EXPECT_EQ(server.num_clients(), greeted) << "of " << count << " connections half have greeted";
+  while (server.num_clients() < handshakes && std::chrono::steady_clock::now() < deadline) continue;
+  EXPECT_EQ(server.num_clients(), handshakes) << "of " << count << " connections half have sent the handshake";
   constexpr long kBytesOfOne = 2048;  // half of them claim 8 MiB
   if (kMemoryTells) {
     EXPECT_LT(resident_bytes() - before, count * kBytesOfOne + kMiB) << count << " connections";
@@ -141,7 +141,8 @@ TEST(StoreSiege, TenThousandSilentConnectionsCostLittleAndHoldNobodyUp) {
 TEST(StoreSiege, MoreSilentConnectionsThanAreTakenDriveOutNoClient) {
   const int count = connections_that_fit(10'000);
   Crowd crowd(count);
-  // Half of the crowd greets: with this limit nearly all of those that stay are clients that hold their place.
+  // Half of the crowd sends the handshake: with this limit nearly all of those that stay are clients that hold their
+  // place.
   StoreServerThread server({.max_connections = static_cast<std::size_t>(count / 2 + 10)});
   StoreClient client("127.0.0.1", server.port(), end_of_siege());
   ASSERT_TRUE(crowd.connect_to(server.port()));
@@ -208,9 +209,9 @@ TEST(StoreSiege, WhatIsTooLargeIsRefusedBeforeItIsKept) {
   };
   const long before = resident_bytes();
   for (const auto& [bytes, reason] : cases) {
-    RawSocket stranger(server.port());
-    ASSERT_TRUE(stranger.send(hello + bytes));
-    EXPECT_TRUE(stranger.is_closed()) << reason;
+    RawSocket foreign(server.port());
+    ASSERT_TRUE(foreign.send(hello + bytes));
+    EXPECT_TRUE(foreign.is_closed()) << reason;
     ASSERT_FALSE(server.log().empty()) << reason;
     EXPECT_NE(server.log().back().find(reason), std::string::npos) << server.log().back();
     client.ping(end_of_siege());
@@ -252,7 +253,7 @@ TEST(StoreSiege, UnfinishedMessagesOfOthersAreKeptSmallAndDriveOutNoWorker) {
   StoreServerThread server({.run = workers.look()});
   RawSocket worker(server.port());
   workers.add(worker);
-  ASSERT_TRUE(worker.greet());
+  ASSERT_TRUE(worker.send_handshake());
   constexpr int kValues = 24;
   std::string beginning = encoded({StoreCommand::kValidate, {}, kStoreMagic});
   beginning += static_cast<char>(StoreCommand::kMultiSet);
@@ -285,7 +286,7 @@ TEST(StoreSiege, AnswersThatOthersDoNotReadAreKeptSmall) {
   StoreServerThread server({.run = workers.look()});
   RawSocket worker(server.port());
   workers.add(worker);
-  ASSERT_TRUE(worker.greet());
+  ASSERT_TRUE(worker.send_handshake());
   ASSERT_TRUE(worker.send({StoreCommand::kSet, {"/large", std::string(kMaxValueBytes, 'x')}}));
   ASSERT_TRUE(answers(worker));
   const std::string greedy = encoded({StoreCommand::kValidate, {}, kStoreMagic}) +
@@ -312,18 +313,18 @@ TEST(StoreSiege, IdleClientsShutNoWorkerOut) {
   StoreServerThread server({.max_connections = kPlaces, .run = workers.look()});
   RawSocket first(server.port());
   workers.add(first);
-  ASSERT_TRUE(first.greet() && answers(first));
+  ASSERT_TRUE(first.send_handshake() && answers(first));
   std::vector<RawSocket> idle;
   for (std::size_t i = 0; i < 2 * kPlaces; ++i) {
     idle.emplace_back(server.port());
-    ASSERT_TRUE(idle.back().greet());
+    ASSERT_TRUE(idle.back().send_handshake());
     (void)server.num_clients();  // it has been accepted
   }
   EXPECT_LE(server.num_clients(), kPlaces);
   for (int i = 0; i < 10; ++i) {
     RawSocket worker(server.port());
     workers.add(worker);
-    ASSERT_TRUE(worker.greet() && answers(worker)) << "worker " << i << " has no place";
+    ASSERT_TRUE(worker.send_handshake() && answers(worker)) << "worker " << i << " has no place";
   }
   EXPECT_TRUE(answers(first)) << "a worker keeps its place";
 }
@@ -335,7 +336,8 @@ std::string ping_as(uid_t user, std::uint16_t port) {
   if (pid == 0) {
     if (::setresuid(user, user, user) != 0) ::_exit(1);
     RawSocket client(port);
-    const std::string read = client.greet() && client.send({StoreCommand::kPing, {}, 7}) ? client.receive(4) : "";
+    const std::string read =
+        client.send_handshake() && client.send({StoreCommand::kPing, {}, 7}) ? client.receive(4) : "";
     ::_exit(::write(answer.write.get(), read.data(), read.size()) < 0 ? 1 : 0);
   }
   answer.write.reset();

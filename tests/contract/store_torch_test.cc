@@ -112,7 +112,7 @@ TEST_F(StoreOfTorch, CountsWorkersThatJoinAWorldOfKnownSize) {
   const c10d::TCPStore first("127.0.0.1", options);
   const c10d::TCPStore second("127.0.0.1", options);
   RawSocket client(server_.port());
-  ASSERT_TRUE(client.greet());
+  ASSERT_TRUE(client.send_handshake());
   ASSERT_TRUE(client.send({StoreCommand::kGet, {"init/"}}));
   EXPECT_EQ(client.receive(9), std::string("\1\0\0\0\0\0\0\0"
                                            "2",

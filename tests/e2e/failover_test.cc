@@ -244,7 +244,7 @@ TEST_F(Failover, JobsStopWhereTheirLeaderIsSilentAndHalfOfThemIsLeft) {
   EXPECT_EQ(second.wait().code, 125) << second.err();
   EXPECT_TRUE(contains(second.err(), " is lost: silence for 3s; 1 of 2 nodes is not a majority, ")) << second.err();
   ::kill(launcher, SIGCONT);
-  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << "half of the nodes go on with the holder; " << first.err();
+  ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << "half of the nodes go on with the leader; " << first.err();
   end();
   expect_success({&first});
 }

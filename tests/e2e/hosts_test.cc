@@ -67,7 +67,7 @@ class Hosts : public testing::Test {
 
   [[nodiscard]] std::string fake_ssh() const { return (folder_.path() / "ssh").string(); }
 
-  /// What the host of that name was sent.
+  /// The bytes that the host 'seen' got.
   [[nodiscard]] std::string seen() const {
     std::ifstream file(folder_.path() / "seen", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -167,7 +167,7 @@ TEST_F(Hosts, RunOnWhileTheHeadIsSuspendedWithCtrlZ) {
   EXPECT_EQ(count(lrun.out(), "on\n"), 2U) << lrun.out();
 }
 
-TEST_F(Hosts, OneThatFailsBeforeTheMeetingEndsAll) {
+TEST_F(Hosts, OneThatFailsBeforeTheRendezvousEndsAll) {
   LrunProcess lrun({"-H", "a:1,b:1", "--chdir", "/nowhere", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_EQ(count(lrun.err(), "workers cannot start there"), 1U) << "once for both: " << lrun.err();
@@ -181,7 +181,7 @@ TEST_F(Hosts, OneThatCannotStartWhenToldToEndsAll) {
   EXPECT_FALSE(std::filesystem::exists(started));
 }
 
-TEST_F(Hosts, OneThatIsLostBeforeTheMeetingRefusesTheRun) {
+TEST_F(Hosts, OneThatIsLostBeforeTheRendezvousRefusesTheRun) {
   const std::string started = (folder_.path() / "started").string();
   LrunProcess lrun({"-H", "a:1,lost:1", "touch", started}, options());
   EXPECT_EQ(lrun.wait().code, 125) << "not that of a signal which nobody sent: " << lrun.err();

@@ -94,7 +94,7 @@ TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: received SIGINT\n")) << lrun.err();
 }
 
-TEST_F(HostsWords, NameWhoseLauncherASignalCameTo) {
+TEST_F(HostsWords, NameWhoseLauncherGotASignal) {
   LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("[ $RANK = 0 ] || kill -TERM $PPID; exec sleep 1000")), options());
   EXPECT_NE(lrun.wait().code, 0);
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: node b: received SIGTERM\n")) << lrun.err();

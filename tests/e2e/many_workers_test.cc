@@ -86,7 +86,7 @@ TEST_F(ManyWorkers, AreToldTogetherThoughTheFirstHaveEndedBeforeTheLastBegan) {
   EXPECT_EQ(ended, kWorkers);
 }
 
-/// What cannot be started any more is found when some of the others have been.
+/// The program is removed after some of the workers have started.
 TEST_F(ManyWorkers, LeaveNothingWhereTheirProgramGoesMeanwhile) {
   for (const int attempt : {0, 1}) {
     const TemporaryFolder folder;

@@ -1,4 +1,4 @@
-// What lrun keeps of a run is nobody else's to read, and leads no write to where it does not belong.
+// The files of a run cannot be read by other users, and links in their place lead no write elsewhere.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ void expect_nothing_kept(const fs::path& state, const fs::path& written_to) {
   EXPECT_TRUE(fs::is_empty(written_to));
 }
 
-/// What a worker is told that fails, and is explained by what it printed.
+/// The error file that a failing worker is given. The worker's output explains the failure.
 std::string told_error_file(std::vector<std::string> arguments, const std::map<std::string, std::string>& environment) {
   const TemporaryFolder folder;
   const fs::path told = folder / "told";

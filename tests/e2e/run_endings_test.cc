@@ -19,9 +19,9 @@ namespace lrun::test {
 namespace {
 
 constexpr const char* kWorks = "echo armed; exec sleep 1000";
-constexpr const char* kDeaf = "trap '' INT TERM; echo armed; while :; do sleep 1000; done";
+constexpr const char* kIgnoresSignals = "trap '' INT TERM; echo armed; while :; do sleep 1000; done";
 
-/// 'gone N' waits until lrun has seen the end of rank N: what has ended and was not reaped can still be signalled.
+/// 'gone N' waits until lrun has reaped rank N: before that, a process that has ended can still be signalled.
 constexpr const char* kGone =
     "gone() { until [ -e pid.$1 ]; do sleep 0.01; done; "
     "while kill -0 $(cat pid.$1) 2> /dev/null; do sleep 0.01; done; }; "
@@ -122,7 +122,7 @@ TEST_F(RunThatEnds, ByTerm) {
 }
 
 TEST_F(RunThatEnds, ByASecondCtrlC) {
-  expect("interrupted-twice", {}, 2, kDeaf, [](LrunProcess& lrun) {
+  expect("interrupted-twice", {}, 2, kIgnoresSignals, [](LrunProcess& lrun) {
     lrun.signal(SIGINT);
     ASSERT_TRUE(lrun.wait_for("Ctrl-C again kills at once"));
     lrun.signal(SIGINT);
@@ -130,7 +130,7 @@ TEST_F(RunThatEnds, ByASecondCtrlC) {
 }
 
 TEST_F(RunThatEnds, ByTermAndTheEndOfTheGrace) {
-  expect("terminated-deaf", {"--grace", "200ms"}, 2, kDeaf, [](LrunProcess& lrun) { lrun.signal(SIGTERM); });
+  expect("terminated-deaf", {"--grace", "200ms"}, 2, kIgnoresSignals, [](LrunProcess& lrun) { lrun.signal(SIGTERM); });
 }
 
 TEST_F(RunThatEnds, WhenItsLauncherIsKilled) {

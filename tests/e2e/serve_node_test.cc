@@ -42,7 +42,7 @@ class Node {
     EXPECT_EQ(::write(in_.write.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   }
 
-  /// What is to be run as the only worker of a job on one host: a shell's script.
+  /// Sends the order for a job of one host, whose only worker runs this shell script.
   void order(const std::string& script, Duration most_silence = Duration(0)) const {
     NodeOrder order;
     order.version = LRUN_VERSION;

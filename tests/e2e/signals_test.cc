@@ -12,7 +12,7 @@ namespace lrun::test {
 namespace {
 
 constexpr const char* kSleeper = "echo ready; exec sleep 1000";
-constexpr const char* kDeaf = "trap '' INT TERM; echo ready; exec sleep 1000";
+constexpr const char* kIgnoresSignals = "trap '' INT TERM; echo ready; exec sleep 1000";
 
 /// Signals that were sent to a process and not read from its signalfd.
 bool has_pending_signals(pid_t pid) {
@@ -81,7 +81,7 @@ TEST(Signals, CtrlCOnATerminalStopsTheWorkers) {
 }
 
 TEST(Signals, ASecondCtrlCKillsAtOnce) {
-  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c", kDeaf},
+  LrunProcess lrun({"-n", "2", "--grace", "1000s", "sh", "-c", kIgnoresSignals},
                    {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
   ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
   lrun.type("\x03");
@@ -109,7 +109,7 @@ TEST(Signals, CtrlZStopsEverythingAndContinueGoesOn) {
 TEST(Signals, TheGraceStandsStillWhileStopped) {
   with_more_time([](int factor) -> std::string {
     const auto grace = 500ms * factor;
-    LrunProcess lrun({"-n", "1", "--grace", std::to_string(grace.count()) + "ms", "sh", "-c", kDeaf});
+    LrunProcess lrun({"-n", "1", "--grace", std::to_string(grace.count()) + "ms", "sh", "-c", kIgnoresSignals});
     if (!lrun.wait_for("[0] ready")) return "it does not start: " + lrun.err();
     const pid_t launcher = lrun.launcher_pid();
     const std::vector<pid_t> workers = living_children(launcher);
@@ -282,7 +282,7 @@ TEST(Signals, AUserSignalThatIsNamedEndsTheRun) {
 }
 
 TEST(Signals, OneThatIsNotNamedEndsLrunAndLeavesNothing) {
-  LrunProcess lrun({"-n", "2", "--signals-to-handle", "SIGTERM", "sh", "-c", kDeaf});
+  LrunProcess lrun({"-n", "2", "--signals-to-handle", "SIGTERM", "sh", "-c", kIgnoresSignals});
   ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
   lrun.signal(SIGHUP);
   EXPECT_EQ(lrun.wait().signal_number, SIGHUP);

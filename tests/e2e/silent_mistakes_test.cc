@@ -1,4 +1,4 @@
-// What would go wrong without a word: each is told once, with what to type.
+// Mistakes that would go unnoticed: lrun reports each once, with the command line to type.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
@@ -79,8 +79,8 @@ TEST(StrategyOfLiblrun, ThatNobodyCarriedOutIsTold) {
 }
 
 TEST(OptionBehindTheProgram, IsToldWhereTheProgramDoesNotKnowIt) {
-  const Script deaf("import os; print(os.environ['WORLD_SIZE'])\n");
-  LrunProcess lrun({"train.py", "--devices", "4"}, deaf.options());
+  const Script unaware("import os; print(os.environ['WORLD_SIZE'])\n");
+  LrunProcess lrun({"train.py", "--devices", "4"}, unaware.options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_THAT(lrun.err(), mentions({"lrun: warning: '--devices 4'", "'train.py'", "'lrun --devices 4 train.py …'"}));
   const Script knows("import sys\nassert sys.argv[1] == '--devices'\n");

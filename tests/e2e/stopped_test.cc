@@ -203,21 +203,21 @@ TEST_F(StoppedNodes, HaveNoWorkersWhenTheOthersBeginWithoutThem) {
   }
 }
 
-TEST_F(StoppedNodes, HaveNoWorkersWhenTheOthersHaveReplacedTheirMeeting) {
+TEST_F(StoppedNodes, HaveNoWorkersWhenTheOthersHaveReplacedTheirLeader) {
   Job job({"--nnodes", "1:3"});
-  LrunProcess& holder =
+  LrunProcess& leader =
       job.start({"--node-rank", "0", "--rdzv-conf", "heartbeat_timeout=3,last_call_timeout=300"}, watchful(3, 0));
   const char* const conf = "heartbeat_timeout=3,is_host=false";
   LrunProcess& second = job.start({"--node-rank", "1", "--rdzv-conf", conf}, watchful(3, 0));
   LrunProcess& third = job.start({"--node-rank", "2", "--rdzv-conf", conf}, watchful(3, 0));
-  ASSERT_TRUE(holder.wait_for("rank 0/3") && second.wait_for("rank 1/3") && third.wait_for("rank 2/3"));
-  const pid_t launcher = holder.launcher_pid();
+  ASSERT_TRUE(leader.wait_for("rank 0/3") && second.wait_for("rank 1/3") && third.wait_for("rank 2/3"));
+  const pid_t launcher = leader.launcher_pid();
   ::kill(launcher, SIGSTOP);
   ASSERT_TRUE(second.wait_for("/2 of 2 count 0.") && third.wait_for("/2 of 2 count 0.")) << second.err();
   EXPECT_THAT(second.out() + third.out(), Not(HasSubstr("twice"))) << second.out() << third.out();
-  EXPECT_TRUE(holder.workers().empty());
+  EXPECT_TRUE(leader.workers().empty());
   ::kill(launcher, SIGCONT);
-  EXPECT_EQ(holder.wait().code, 125) << holder.err();
+  EXPECT_EQ(leader.wait().code, 125) << leader.err();
   end();
   expect_success({&second, &third});
 }

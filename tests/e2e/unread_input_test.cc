@@ -1,4 +1,4 @@
-// What is piped into lrun and not read: said once, and only where it was meant for lrun.
+// Input from a pipe that is not read: lrun reports it once, and only where it was meant for lrun.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -21,7 +21,7 @@ class InputPipe {
  public:
   InputPipe() {
     make(read_, write_);
-    make(gate_, gate_holder_);
+    make(gate_, gate_writer_);
   }
 
   void write(const std::string& text) const {
@@ -31,12 +31,12 @@ class InputPipe {
   /// As a shell does it, which keeps no end for itself. Until then lrun does not begin.
   void pass_on() {
     read_.reset();
-    gate_holder_.reset();
+    gate_writer_.reset();
   }
   [[nodiscard]] LrunProcess::Options options() const {
-    return {.before_exec = [fd = read_.get(), gate = gate_.get(), holder = gate_holder_.get()] {
+    return {.before_exec = [fd = read_.get(), gate = gate_.get(), writer = gate_writer_.get()] {
       ::dup2(fd, STDIN_FILENO);
-      ::close(holder);
+      ::close(writer);
       char byte = 0;
       while (::read(gate, &byte, 1) < 0 && errno == EINTR) continue;
     }};
@@ -53,7 +53,7 @@ class InputPipe {
   Fd read_;
   Fd write_;
   Fd gate_;
-  Fd gate_holder_;
+  Fd gate_writer_;
 };
 
 std::size_t times_in(const std::string& text, const std::string& words) {

@@ -1,4 +1,4 @@
-// Who is to blame, and what the verdict says of it.
+// The culprit of a failed run, and the text of the verdict about it.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sched.h>

@@ -46,7 +46,7 @@ HINT_TABLES = {"verdict/hint_table.cc"}
 # Files that write HTML or SVG: only what a reader of the page sees is text.
 MARKUP = {"report/timeline_html.cc", "report/timeline_svg.cc"}
 
-# What the arguments of a function that makes an error are.
+# The kinds of texts that the arguments of a function make.
 ERRORS = {"UserError": {0: "error", 1: "hint"}, "choice_error": {0: "error", 3: "hint"}}
 
 COMPARING = {"starts_with", "ends_with", "find", "rfind", "contains", "has_any", "string_view", "regex", "getenv", "at",

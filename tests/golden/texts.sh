@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What lrun can say is what tests/golden/texts.golden holds: whoever changes a text sees it there.
+# tests/golden/texts.golden has every text of lrun, so that a change of a text shows there.
 # usage: texts.sh TREE
 set -euo pipefail
 command -v python3 > /dev/null || { echo "skipped: no python3"; exit 77; }

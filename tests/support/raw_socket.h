@@ -40,7 +40,7 @@ class RawSocket {
     return send(bytes);
   }
 
-  bool greet() { return send({StoreCommand::kValidate, {}, kStoreMagic}); }
+  bool send_handshake() { return send({StoreCommand::kValidate, {}, kStoreMagic}); }
 
   /// Exactly `size` bytes, or fewer when the server closed the connection or ten seconds have passed.
   std::string receive(std::size_t size) {

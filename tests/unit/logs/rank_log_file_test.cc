@@ -74,7 +74,7 @@ TEST(RankLogFile, NotesInTheFileWhatIsMissing) {
   EXPECT_TRUE(content_of(place).ends_with("]\nafter\n")) << content_of(place);
 }
 
-/// What is in the older file and in the current one.
+/// The content of the older file and of the current one.
 std::pair<std::string, std::string> both(const fs::path& path) {
   return {content_of(fs::path(path).concat(".1")), content_of(path)};
 }

@@ -61,7 +61,7 @@ TEST(StackJson, IsReadBackAsTheSameSamples) {
   EXPECT_EQ(stack_samples_from_json(stack_json(samples)), samples);
 }
 
-TEST(StackJson, ThatCannotBeReadIsNone) {
+TEST(StackJson, ThatCannotBeReadIsEmpty) {
   for (const char* const text : {"", "{", "{}", R"({"ranks": 3})", R"({"ranks": [{"rank": 1e300}]})"}) {
     EXPECT_FALSE(stack_samples_from_json(text)) << text;
   }

@@ -293,7 +293,7 @@ TEST(VerdictText, OfALostPeerSaysWhereTheOthersWere) {
   EXPECT_EQ(text.find("--settle"), std::string::npos) << "the others are known to have lived";
 }
 
-TEST(CauseInWords, OfACrashInPythonIsItsPlaceAndTellsTheSignalOnce) {
+TEST(CauseText, OfACrashInPythonIsItsPlaceAndTellsTheSignalOnce) {
   FailureRecord record = failed(1);
   record.ending = FailureRecord::Ending::kSignaled;
   record.value = SIGSEGV;

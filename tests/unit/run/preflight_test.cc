@@ -25,7 +25,7 @@ class PreflightTest : public ::testing::Test {
     request.command = {"./train"};
     plan = plan_of(request, cpu_node());
   }
-  /// What is printed about a program that is not there.
+  /// The text about a missing program.
   std::string refusal_of_program(const std::string& program) {
     plan.argv = request.command = {program};
     EXPECT_EQ(refuse_program({ENOENT, false}, program, plan, Environment(), sink).exit_code, kExitNotFound);

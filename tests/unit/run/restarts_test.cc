@@ -39,7 +39,7 @@ TEST(Restarts, AChoiceThatIsNotMadeChangesNothing) {
   EXPECT_EQ(restarts.last(), RestartChoice());
 }
 
-TEST(Restarts, TheHistoryOfAJobIsTakenOver) {
+TEST(Restarts, TheHistoryOfAJobIsTaken) {
   Restarts restarts(plan_with(2));
   restarts.take_history(to_json(RestartHistory{2, 2, {}}));
   EXPECT_EQ(restarts.choice_after(failure()).kind, RestartChoice::Kind::kUsedUp);

@@ -33,7 +33,7 @@ TEST(HangWatch, ProcessorTimeCountsOnlyWhenItIsAskedFor) {
   EXPECT_FALSE(HangWatch::made_progress(with_cpu, Duration(1000), before, idle)) << "one percent is a timer";
 }
 
-/// What a watch says about the given looks; the last one is repeated until `looks` were made.
+/// The number of hangs that a watch reports for the given looks; the last look is repeated until there were `looks`.
 int hangs_said(const std::vector<RunProgress>& given, int looks) {
   EventLoop loop;
   int said = 0;

@@ -82,7 +82,7 @@ class SupervisedShells : public ::testing::Test {
     });
   }
 
-  /// What the launcher does when a child of it has ended.
+  /// Does the same as the launcher when a child has ended.
   void child_ended() {
     reap_adopted([this](pid_t pid) {
       return std::any_of(group.workers().begin(), group.workers().end(),

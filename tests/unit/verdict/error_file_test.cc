@@ -32,7 +32,7 @@ TEST(ErrorFile, MayHoldItsMessageAsText) {
   }
 }
 
-TEST(ErrorFile, WithoutAMessageIsNone) {
+TEST(ErrorFile, WithoutAMessageIsNotRead) {
   for (const char* const text : {"", "not json", "{}", "[]", "3", "null", R"({"message": 3})", R"({"message": {}})",
                                  R"({"message": null})", R"({"message": {"extraInfo": 3}})", "{\"message\": \"x"}) {
     EXPECT_EQ(parse_error_file(text), std::nullopt) << text;

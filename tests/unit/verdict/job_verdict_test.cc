@@ -209,7 +209,7 @@ TEST(JudgeJob, CountsTheOthersOfAllNodes) {
   EXPECT_EQ(verdict.others, (Fates{.killed = 1, .failed = 1, .succeeded = 1}));
 }
 
-/// Random endings on random nodes: what the first reports came to and all others are judged as all endings would be.
+/// Random endings on random nodes: the sum of the first reports, with all others, is judged as all endings would be.
 TEST(JudgeJob, JudgesWhatWasPutTogetherAsAllEndingsAtOnce) {
   std::mt19937 random(7);
   const auto draw = [&random](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -1,4 +1,4 @@
-// Who may come to the workers' store, and what those who are strangers to the run cost its workers.
+// Clients of the workers' store that are no process of the run: which are refused, and what they cost its workers.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 namespace lrun::test {
 namespace {
 
-/// Greets the store, asks for the echo of one number, and says which came: '01000000'.
+/// Sends the handshake and a ping with one number to the store, and prints the answer: '01000000'.
 constexpr const char* kPing =
     "exec 3<>/dev/tcp/127.0.0.1/$MASTER_PORT; printf '\\0\\316\\367\\205\\074\\015\\001\\0\\0\\0' >&3; "
     "head -c 4 <&3 | od -An -tx1 | tr -d ' '; ";
@@ -32,7 +32,7 @@ std::string text_of(const std::string& path) {
 
 bool has_bash() { return ::access("/bin/bash", X_OK) == 0 || ::access("/usr/bin/bash", X_OK) == 0; }
 
-TEST(StoreStrangers, IdleClientsThatAreNoProcessOfTheRunShutNoWorkerOut) {
+TEST(StoreForeignClients, IdleClientsThatAreNoProcessOfTheRunShutNoWorkerOut) {
   if (!has_bash()) GTEST_SKIP() << "bash is needed: it opens connections";
   const TemporaryFolder folder;
   const std::string port = folder / "port";
@@ -41,8 +41,8 @@ TEST(StoreStrangers, IdleClientsThatAreNoProcessOfTheRunShutNoWorkerOut) {
   const std::string hold = "MASTER_PORT=$(cat " + port + "); for i in $(seq 600); do exec {fd}<>/dev/tcp/127.0.0.1/" +
                            "$MASTER_PORT; printf '\\0\\316\\367\\205\\074' >&$fd; done; touch " + go +
                            "; exec sleep 1000";
-  const pid_t strangers = ::fork();
-  if (strangers == 0) {
+  const pid_t foreign = ::fork();
+  if (foreign == 0) {
     ::setpgid(0, 0);
     const std::string script = "ulimit -n 2000; until [ -s " + port + " ]; do sleep 0.01; done; " + hold;
     ::execlp("bash", "bash", "-c", script.c_str(), nullptr);
@@ -53,8 +53,8 @@ TEST(StoreStrangers, IdleClientsThatAreNoProcessOfTheRunShutNoWorkerOut) {
                         " ]; do sleep 0.01; done; for i in 1 2 3; do " + kPing + "done"});
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(lrun.out(), "[0] 01000000\n[0] 01000000\n[0] 01000000\n") << lrun.err();
-  ::kill(-strangers, SIGKILL);
-  ::waitpid(strangers, nullptr, 0);
+  ::kill(-foreign, SIGKILL);
+  ::waitpid(foreign, nullptr, 0);
 }
 
 long resident_mib(pid_t pid) {
@@ -81,7 +81,7 @@ std::string unfinished_message() {
   return bytes;
 }
 
-TEST(StoreStrangers, MessagesThatAreNeverFinishedCostLittleMemory) {
+TEST(StoreForeignClients, MessagesThatAreNeverFinishedCostLittleMemory) {
   if (!has_bash()) GTEST_SKIP() << "bash is needed: it opens connections";
   const TemporaryFolder folder;
   const std::string go = folder / "go";
@@ -94,20 +94,20 @@ TEST(StoreStrangers, MessagesThatAreNeverFinishedCostLittleMemory) {
   address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(lrun.out().substr(begin))));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const std::string message = unfinished_message();
-  std::vector<Fd> strangers;
+  std::vector<Fd> foreign;
   for (int i = 0; i < 20; ++i) {
-    strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::connect(strangers.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    (void)::send(strangers.back().get(), message.data(), message.size(), MSG_NOSIGNAL);
+    foreign.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(::connect(foreign.back().get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    (void)::send(foreign.back().get(), message.data(), message.size(), MSG_NOSIGNAL);
   }
-  EXPECT_LT(resident_mib(lrun.launcher_pid()), 350) << "20 strangers sent 480 MiB";
+  EXPECT_LT(resident_mib(lrun.launcher_pid()), 350) << "20 foreign clients sent 480 MiB";
   std::ofstream(go) << "go";
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_TRUE(lrun.out().ends_with("[0] 01000000\n")) << lrun.out() << lrun.err();
 }
 
-/// What it says as another user that is no part of a run. \param output  a file for it
-void ping_as_stranger(const std::string& port, const std::string& output) {
+/// Runs kPing as another user, outside the run. \param output  the file for the answer
+void ping_as_other_user(const std::string& port, const std::string& output) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(::open(output.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
@@ -121,7 +121,7 @@ void ping_as_stranger(const std::string& port, const std::string& output) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) < 126);
 }
 
-TEST(StoreStrangers, OtherUsersOfTheHostAreRefusedUnlessAWorkerIsOne) {
+TEST(StoreForeignClients, OtherUsersOfTheHostAreRefusedUnlessAWorkerIsOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   if (!has_bash() || ::access("/usr/bin/setpriv", X_OK) != 0) GTEST_SKIP() << "bash and setpriv are needed";
   const TemporaryFolder folder;
@@ -133,7 +133,7 @@ TEST(StoreStrangers, OtherUsersOfTheHostAreRefusedUnlessAWorkerIsOne) {
   ASSERT_TRUE(lrun.wait_for(" end\n"));
   const std::size_t begin = lrun.out().find("port ") + 5;
   const std::string port = lrun.out().substr(begin, lrun.out().find(" end") - begin);
-  ping_as_stranger(port, folder / "said");
+  ping_as_other_user(port, folder / "said");
   EXPECT_EQ(text_of(folder / "said").find("01000000"), std::string::npos) << "the store answered another user";
   std::ofstream(go) << "go";
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
