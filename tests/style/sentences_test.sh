@@ -35,6 +35,7 @@ expect 1 src/a.h '// Empty when it is none.' 'say what there is not'
 expect 0 src/a.h '// Empty where there is none, and when it is none of them; the key /lrun/meeting stays.'
 expect 1 src/a.h 'class MeetingHolder {};' "'MeetingHolder': rendezvous"
 expect 1 src/a.h 'int say_goodbye();' 'leave'
+expect 0 src/a.h 'bool empty = value.isNone();'
 expect 0 src/a.h 'const char* key = "meeting_port";'
 expect 1 README.md 'The launcher holds the meeting.' 'rendezvous'
 
