@@ -50,7 +50,7 @@ struct WrapOptions {
   /// In either case a replica gets the module's parameters, buffers and modes before each forward, and the options of
   /// torch's own modules in it (Dropout's p, BatchNorm's momentum, …).
   ModuleMaker make_replica = nullptr;
-  /// What is checked while training. Default: the session's options; without a session GuardOptions' defaults.
+  /// The checks during training. Default: the session's options; without a session GuardOptions' defaults.
   std::optional<GuardOptions> guards = std::nullopt;
 };
 

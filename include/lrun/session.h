@@ -51,15 +51,15 @@ struct SessionOptions {
   std::optional<std::uint64_t> seed;
   /// How gradients are packed. WrapOptions of a model take precedence.
   GradientSyncOptions gradients;
-  /// What is checked while training. WrapOptions of a model take precedence.
+  /// The checks during training. WrapOptions of a model take precedence.
   GuardOptions guards = {};
   /// Loaders give each rank its own samples. LoaderOptions of a loader take precedence.
   bool use_distributed_sampler = true;
   /// Under strategy 'horovod' optimizer() multiplies learning rates by the world size, so that programs give the rate
   /// for one process. False: rates stay as given, for programs that scale them themselves.
   bool scale_learning_rate = true;
-  /// Rank 0 prints on stderr what it joined and what the effective batch size means. Nothing is printed in a world of
-  /// one device.
+  /// Rank 0 prints on stderr the group that it joined and the meaning of the effective batch size. Nothing is printed
+  /// in a world of one device.
   bool banner = true;
   /// Joins the ranks in your own way: returns this rank's group.
   std::function<std::unique_ptr<Collectives>(const World&)> connect;
@@ -114,10 +114,10 @@ class LRUN_EXPORT Session {
     auto strategy = make_strategy(module, options, detail::default_maker(module), detail::kLacksClone<Module>);
     return Model<Module>(std::move(module), std::move(strategy), device_);
   }
-  template <class Holder>
-  requires requires(const Holder& holder) { holder.ptr(); }
-  auto wrap(const Holder& holder, const std::optional<WrapOptions>& options = std::nullopt) {
-    return wrap(holder.ptr(), options);
+  template <class ModuleHolder>
+  requires requires(const ModuleHolder& module_holder) { module_holder.ptr(); }
+  auto wrap(const ModuleHolder& module_holder, const std::optional<WrapOptions>& options = std::nullopt) {
+    return wrap(module_holder.ptr(), options);
   }
 
   /// Makes a loader of this rank's samples: each epoch has a new order, the same on all ranks, and each sample goes to

@@ -59,7 +59,7 @@ class LRUN_EXPORT SyncBatchNormImpl
   std::thread::id thread_;              // that connected it
 };
 
-/// A holder, as torch's modules have them.
+/// The module holder, as torch's modules have one.
 class SyncBatchNorm : public torch::nn::ModuleHolder<SyncBatchNormImpl> {
  public:
   using torch::nn::ModuleHolder<SyncBatchNormImpl>::ModuleHolder;

@@ -1,3 +1,5 @@
+// In: checkpoints that the training thread saves, step by step. Out: files of the folder, written by a background
+// thread if the options say so. Implements <lrun/checkpoint.h>.
 #include <ATen/ATen.h>
 #include <lrun/checkpoint.h>
 #include <lrun/error.h>
@@ -25,13 +27,13 @@ using detail::CheckpointKind;
 using detail::CheckpointName;
 using detail::CheckpointPart;
 
-/// No two saves get the same, also not before and after a restart.
+/// No two saves get the same number, also not before and after a restart.
 std::uint64_t random_number() {
   std::random_device device;
   return static_cast<std::uint64_t>(device()) << 32 | device();
 }
 
-/// What every rank says after it has written its part, or tried to.
+/// Each rank sends this after writing its part, successfully or not.
 struct PartReport {
   bool written = false;
   CheckpointPart part;
@@ -107,7 +109,7 @@ class CheckpointFolder::State {
     if (pending.valid()) pending.get();
   }
 
-  /// As wait(), where a failure must not come out on one rank alone.
+  /// As wait(), but a failure does not come out on this rank alone.
   void settle() noexcept {
     try {
       wait();
@@ -152,7 +154,7 @@ void CheckpointFolder::save_part(std::uint64_t step, std::string_view part) {
     const auto written = detail::write_checkpoint_file(path, header, part);
     mine = {true, {written.content_size, written.content_checksum}};
   } catch (const std::system_error&) {
-    failure = std::current_exception();  // the others wait below: they must hear of it
+    failure = std::current_exception();  // the others wait below and need the result
   }
   const auto reports = gather(state.session, mine);
   if (failure) std::rethrow_exception(failure);

@@ -1,3 +1,5 @@
+// In: the content of a checkpoint, or a path. Out: a file that is whole at any moment, or the content of one that was
+// checked. Called by the functions of <lrun/checkpoint.h> and by the folder of checkpoints.
 #include "runtime/checkpoint/file.h"
 
 #include <fcntl.h>
@@ -29,7 +31,7 @@ std::string quoted(const std::filesystem::path& path) { return "'" + path.string
   throw CheckpointError("checkpoint " + quoted(path) + " cannot be used: " + why);
 }
 
-/// Removed at the end of the scope unless it was renamed: what a full disk cut off would keep it full.
+/// Removed at the end of the scope unless it was renamed: a partial file would keep a full disk full.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::filesystem::path path)
@@ -126,7 +128,7 @@ CheckpointHeader write_checkpoint_file(const std::filesystem::path& path, Checkp
 
 std::filesystem::path replaceable_file(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  std::error_code unknown;  // what cannot be looked at cannot be written either, and that says why
+  std::error_code unknown;  // the write fails for the same reason, and reports it
   const bool is_link = fs::is_symlink(path, unknown);
   const fs::file_type type = fs::status(path, unknown).type();
   if (is_link && type == fs::file_type::not_found) fail(ENOENT, "write through the symbolic link", path);

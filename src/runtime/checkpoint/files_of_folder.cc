@@ -1,3 +1,5 @@
+// In: a folder of checkpoints. Out: its files in order; superfluous ones are removed. Called by CheckpointFolder and by
+// the search for the newest checkpoint.
 #include "runtime/checkpoint/files_of_folder.h"
 
 #include <algorithm>
@@ -34,7 +36,7 @@ std::vector<Entry> entries_of(const std::filesystem::path& folder) {
   return entries;
 }
 
-/// A manifest is found before the whole checkpoint of its step, always.
+/// For one step the manifest is always found before the whole checkpoint.
 bool later(const CheckpointName& left, const CheckpointName& right) {
   return std::pair(left.step, left.kind) > std::pair(right.step, right.kind);
 }
@@ -44,8 +46,8 @@ void remove_quietly(const std::filesystem::path& path) {
   std::filesystem::remove(path, ignored);
 }
 
-/// The steps up to `last` of which something stays: the `keep` newest good ones (0: all), and damaged ones that are
-/// newer than the oldest of these. A damaged one must not push a good one out.
+/// The steps up to `last` whose files stay: the `keep` newest good ones (0: all), and damaged ones that are newer than
+/// the oldest of these. A damaged one must not push a good one out.
 std::set<std::uint64_t> kept_steps(const std::vector<Entry>& entries, std::uint64_t last, std::size_t keep) {
   std::set<std::uint64_t> good;
   std::set<std::uint64_t> damaged;
@@ -88,7 +90,7 @@ void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName
     if (!sharded.contains(entry.name.step)) return true;
     return parts != 0 && entry.name.step == saved.step && entry.name.parts != parts;
   };
-  // A manifest goes before its parts: nothing that looks complete lacks a part, whenever this is cut short.
+  // A manifest is removed before its parts: if this is interrupted, nothing that looks complete lacks a part.
   for (const bool manifests : {true, false}) {
     for (const auto& entry : entries) {
       const bool is_manifest = entry.name.kind == CheckpointKind::kManifest;

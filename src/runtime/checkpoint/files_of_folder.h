@@ -13,11 +13,11 @@ namespace lrun::detail {
 /// \throws std::system_error  the folder cannot be read.
 std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder);
 
-/// Removes from `folder` what the checkpoint `saved`, which is complete, made superfluous: all but the `keep` latest
+/// Removes the files from `folder` that the complete checkpoint `saved` made superfluous: all but the `keep` latest
 /// good ones up to its step (0: none; good by header and size) and damaged ones among them, parts of checkpoints up to
-/// it that were never completed, and what a process that was killed left half written. Later steps, and files that are
-/// not ours, stay. \param parts  of `saved`; 0 when it is whole. \throws std::system_error  the folder cannot be read.
-/// A file that cannot be removed stays.
+/// it that were never completed, and partial files of a killed process. Later steps and files of other programs stay.
+/// \param parts  of `saved`; 0 when it is whole.
+/// \throws std::system_error  the folder cannot be read. A file that cannot be removed stays.
 void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName& saved, std::uint32_t parts,
                        std::size_t keep);
 

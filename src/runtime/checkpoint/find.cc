@@ -1,3 +1,5 @@
+// In: a folder or a file of checkpoints. Out: the newest good checkpoint, the same on all ranks; each rank checks its
+// share of the parts. Called by the functions of <lrun/checkpoint.h>.
 #include "runtime/checkpoint/find.h"
 
 #include <lrun/error.h>
@@ -49,7 +51,7 @@ Manifest decode_manifest(const std::filesystem::path& path, CheckpointHeader hea
   return {header, *std::move(parts)};
 }
 
-/// \throws lrun::CheckpointError  the part is not there, bad, or of another save.
+/// \throws lrun::CheckpointError  the part is missing, damaged, or of another save.
 void check_part(const std::filesystem::path& folder, const Manifest& manifest, std::uint32_t part) {
   const auto path = folder / spell({CheckpointKind::kPart, manifest.header.step, part, manifest.header.parts});
   const auto header = check_checkpoint_file(path);
@@ -62,7 +64,7 @@ void check_part(const std::filesystem::path& folder, const Manifest& manifest, s
   }
 }
 
-/// Rank 0's next candidate: a whole checkpoint that is good, or a manifest that is, with its header and content.
+/// Rank 0's next candidate: a good whole checkpoint, or a good manifest with its header and content.
 class Candidates {
  public:
   Candidates(const std::filesystem::path& folder, bool whole_only, const Warn& warn)
@@ -114,7 +116,7 @@ class Candidates {
   bool listed_ = false;
   std::vector<CheckpointName> names_;
   std::size_t at_ = 0;
-  std::filesystem::path passed_by_;  // the newest sharded one, where only whole ones are wanted
+  std::filesystem::path passed_by_;  // the newest sharded one, if only whole ones are wanted
 };
 
 /// This rank's share of the parts.

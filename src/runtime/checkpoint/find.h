@@ -13,8 +13,8 @@
 
 namespace lrun::detail {
 
-/// The content of a checkpoint file whose header says what `expected` says of kind, step, part and parts.
-/// \throws lrun::CheckpointError  it is missing or bad; names it and says why.
+/// The content of a checkpoint file whose header has the kind, step, part and parts of `expected`.
+/// \throws lrun::CheckpointError  it is missing or damaged; names it and the reason.
 std::string read_checkpoint_content(const std::filesystem::path& path, const CheckpointHeader& expected);
 
 /// CheckpointFolder::newest(), of any folder. Collective.

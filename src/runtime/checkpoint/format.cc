@@ -1,3 +1,5 @@
+// In: headers, manifests and names of checkpoint files. Out: their bytes and text, and back. Pure; called by the other
+// files of this folder.
 #include "runtime/checkpoint/format.h"
 
 #include <algorithm>

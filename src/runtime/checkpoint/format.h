@@ -11,7 +11,7 @@
 
 namespace lrun::detail {
 
-/// What a file of a checkpoint holds.
+/// The content of a checkpoint file.
 enum class CheckpointKind : std::uint32_t {
   kWhole = 1,     ///< The whole checkpoint.
   kPart = 2,      ///< One rank's part.
@@ -31,7 +31,7 @@ enum class CheckpointKind : std::uint32_t {
 struct CheckpointHeader {
   CheckpointKind kind = CheckpointKind::kWhole;
   std::uint64_t step = 0;
-  std::uint64_t save = 0;  ///< A number of its own for each save, so that parts of two saves do not mix.
+  std::uint64_t save = 0;  ///< Different for each save, so that parts of two saves do not mix.
   std::uint32_t part = 0;
   std::uint32_t parts = 1;
   std::uint64_t content_size = 0;  ///< In bytes.
@@ -46,11 +46,11 @@ inline constexpr std::uint32_t kMostCheckpointParts = 1U << 20;
 std::array<char, kCheckpointHeaderBytes> encode_checkpoint_header(const CheckpointHeader& header);
 
 /// The header at the beginning of a file of `file_size` bytes, or why the file is no whole checkpoint file ('it is cut
-/// off: 80 of 164 bytes'): pure. What is accepted describes exactly `file_size` bytes; the content is not looked at.
+/// off: 80 of 164 bytes'): pure. An accepted header describes exactly `file_size` bytes; the content is not checked.
 /// \param bytes  the beginning of the file: at least the header, unless the file is shorter.
 std::variant<CheckpointHeader, std::string> decode_checkpoint_header(std::string_view bytes, std::uint64_t file_size);
 
-/// What a manifest says of one part.
+/// The entry of a manifest for one part.
 struct CheckpointPart {
   std::uint64_t size = 0;  ///< Of the content, in bytes.
   std::uint32_t checksum = 0;

@@ -11,7 +11,7 @@ namespace {
 
 enum Outcome : std::int64_t { kNothing, kFound, kFailed };
 
-constexpr std::size_t kMostAtOnce = std::size_t{64} << 20;  // bounds what lies on a device beside the model
+constexpr std::size_t kMostAtOnce = std::size_t{64} << 20;  // bounds the extra memory on a device that holds the model
 
 void broadcast(Session& session, at::Tensor& cpu) {
   at::Tensor moved = cpu.to(session.device());
@@ -33,7 +33,7 @@ std::optional<Shared> share_from_rank_zero(Session& session, const std::function
   Outcome outcome = kNothing;
   Shared shared;
   if (session.is_rank_zero()) {
-    // The other ranks wait below: they must hear of a failure, too.
+    // The other ranks wait below, so a failure is sent to them, too.
     try {
       if (auto found = find()) {
         shared = *std::move(found);

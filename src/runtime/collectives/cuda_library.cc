@@ -1,3 +1,5 @@
+// In: the options of an nccl group. Out: the group, made by liblrun_cuda.so, which is opened here, with the functions
+// that need the store. Called by the registry and, for replicas, by the session.
 #include "runtime/collectives/cuda_library.h"
 
 #include <dlfcn.h>
@@ -51,7 +53,7 @@ EntryPoint load_entry_point(const char* name) {
   return reinterpret_cast<EntryPoint>(symbol);
 }
 
-/// What a CudaGroup's functions share. The group's own name keeps it apart from groups of other backends.
+/// The state of a CudaGroup's functions. The group's own name keeps it apart from groups of other backends.
 class GroupOfProcesses {
  public:
   explicit GroupOfProcesses(GroupOptions options)
@@ -65,18 +67,18 @@ class GroupOfProcesses {
 
   std::string share(const std::string& text) {
     if (options_.world_size == 1) return text;
-    GroupRendezvous meeting(options_);
-    std::string first = meeting.exchange(text, [](const std::vector<std::string>& lines) { return lines.front(); });
-    const std::string all = meeting.exchange(meeting.process().text(), join_lines);
+    GroupRendezvous rendezvous(options_);
+    std::string first = rendezvous.exchange(text, [](const std::vector<std::string>& lines) { return lines.front(); });
+    const std::string all = rendezvous.exchange(rendezvous.process().text(), join_lines);
     std::vector<pid_t> pids;
     for (const std::string& line : split_lines(all)) {
       const auto process = ProcessIdentity::parse(line);
-      pids.push_back(process ? process->pid_for(meeting.process()) : 0);
+      pids.push_back(process ? process->pid_for(rendezvous.process()) : 0);
     }
     pids[static_cast<std::size_t>(options_.rank)] = 0;
     watch_ = PeerWatch(pids);
     for (int rank = 0; rank < options_.world_size; ++rank) others_.push_back(rank);
-    prefix_ = "lrun/nccl/" + std::to_string(meeting.identity());
+    prefix_ = "lrun/nccl/" + std::to_string(rendezvous.identity());
     store_.emplace(options_.store, std::chrono::steady_clock::now() + options_.timeout);
     GroupRendezvous::note_made(options_);
     return first;
@@ -97,7 +99,7 @@ class GroupOfProcesses {
  private:
   [[nodiscard]] std::string calls_key(int rank) const { return prefix_ + "/calls/" + std::to_string(rank); }
 
-  // Best effort, both: who does not hear of it notices by himself, later.
+  // Both are best effort: a rank that does not get the message notices the failure itself, later.
   void set(const std::string& key, const std::string& value) noexcept {
     try {
       if (store_) store_->set(key, value, std::chrono::steady_clock::now() + std::chrono::seconds(1));

@@ -17,21 +17,20 @@
 
 namespace lrun::detail {
 
-/// What liblrun does for a group of liblrun_cuda.so: everything that needs the store or other processes.
+/// The services of liblrun for a group of liblrun_cuda.so: everything that needs the store or other processes.
 struct CudaGroup {
   GroupOptions options;
   /// Waits for all ranks, once. \return  rank 0's `text`, on all ranks. \throws as GroupRendezvous.
   std::function<std::string(const std::string& text)> share;
   /// The first of the other ranks that has ended on this host, as messages name it. After share().
   std::function<std::optional<std::string>()> ended_peer;
-  /// Writes down for all ranks why the group fails, best effort; and what another rank has written down. After share();
-  /// one at a time; throw nothing.
+  /// Publishes the reason of a failure to all ranks, best effort; and reads the reason that another rank has published.
+  /// After share(); one at a time; throw nothing.
   std::function<void(const std::string& failure)> tell;
   std::function<std::optional<std::string>()> heard;
   /// Remembers a call, in the order of sequence numbers from 1. Before share(), too; throws nothing, never waits.
   std::function<void(const Call& call)> note;
-  /// Nothing has moved for a while: compares the ranks' calls. \return  what is wrong with them, if anything. As
-  /// tell().
+  /// Nothing has moved for a while: compares the ranks' calls. \return  the difference, if there is one. As tell().
   std::function<std::optional<Failure>()> compare;
   /// Why a call has not ended in time. As tell().
   std::function<Failure(std::uint64_t sequence)> explain;
@@ -51,7 +50,7 @@ using ReplicaLinkEntryPoint = ReplicaLink* (*)(const std::vector<at::Device>* de
 inline constexpr char kReplicaLinkEntryPoint[] = "lrun_cuda_make_replica_link_v1";
 
 /// Opens the library from the folder of liblrun (or where the loader looks) and makes the group with it.
-/// \throws Unsupported  the library is missing or does not load; the text says which and what is in its place.
+/// \throws Unsupported  the library is missing or does not load; the text names it and the alternative.
 /// \throws Error        it cannot make the group.
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options);
 std::unique_ptr<ReplicaLink> make_replica_link(const std::vector<at::Device>& devices);

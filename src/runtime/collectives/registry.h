@@ -19,8 +19,8 @@ namespace lrun::detail {
 ///   auto     (or nothing) single for a world of one, shm for the processes of one host, gloo where every host has one
 ///            rank, shm+gloo elsewhere
 ///
-/// \throws Unsupported  a name that is unknown, of a later version, or does not fit this world; one line that says what
-///                      does. 'threads' is one: its ranks are made together, by make_thread_group().
+/// \throws Unsupported  a name that is unknown, of a later version, or does not fit this world; one line with an
+///                      alternative. Also 'threads', whose ranks are made together, by make_thread_group().
 /// \throws CollectiveTimeout, Error  the ranks do not meet.
 std::unique_ptr<Collectives> make_collectives(const std::string& name, const GroupOptions& options);
 

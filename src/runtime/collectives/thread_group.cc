@@ -1,3 +1,5 @@
+// In: operations of ranks that are threads of one process. Out: their results; the last rank to call performs the
+// operation for all. Implements <lrun/thread_group.h>.
 #include <lrun/thread_group.h>
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 namespace lrun::detail {
 namespace {
 
-/// One operation of the group: what each rank posted under its sequence number.
+/// One operation of the group: the posts of all ranks under its sequence number.
 struct Operation {
   explicit Operation(std::uint64_t number, std::size_t world_size) : sequence(number), posts(world_size) {}
 
@@ -30,8 +32,8 @@ struct Operation {
   bool done = false;
 };
 
-/// What the ranks of a group share. A rank's call finds or makes the operation of its sequence number; who arrives last
-/// performs it, so there is neither a worker thread nor a second barrier.
+/// The shared state of the ranks of a group. A rank's call finds or makes the operation of its sequence number; the
+/// last rank to arrive performs it, so there is neither a worker thread nor a second barrier.
 class ThreadGroup {
  public:
   ThreadGroup(int world_size, std::chrono::milliseconds timeout)
@@ -109,7 +111,7 @@ void ThreadGroup::wait(int rank, const Operation& operation) {
   if (!changed_.wait_until(lock, deadline, ended)) {
     const std::vector<int> late = missing(operation);
     if (late.empty()) {
-      changed_.wait(lock, ended);  // all are here and the last one is at work: that ends by itself
+      changed_.wait(lock, ended);  // all have come and the last one performs the operation: that ends by itself
     } else {
       const Call& call = operation.posts[static_cast<std::size_t>(rank)]->call;
       fail({Failure::Kind::kTimeout, describe_timeout(call.operation, operation.sequence, timeout_, late)});

@@ -1,3 +1,5 @@
+// In: checked operations of the training thread on a GPU. Out: NCCL's kernels on a stream of their own, which a
+// watchdog ends when a rank fails. Made by liblrun_cuda.so's entry point.
 #include "runtime/cuda/nccl_collectives.h"
 
 #include <ATen/core/grad_mode.h>
@@ -233,7 +235,7 @@ class NcclCollectives final : public GroupMember {
     return std::make_unique<Work>(*this, work.end);
   }
 
-  /// From now on the watchdog looks after the call: NCCL connects in the first ones, and waits for other ranks there.
+  /// From now on the watchdog watches the call: in the first ones NCCL connects, and waits for other ranks.
   InFlight note(const char* name, const Call& call) {
     group_.note(call);
     const SteadyTime now = std::chrono::steady_clock::now();
@@ -280,7 +282,7 @@ class NcclCollectives final : public GroupMember {
     }
   }
 
-  /// Looks whether an operation that is still in flight can end.
+  /// Checks whether an operation that is still in flight can end.
   void look_at(const InFlight& oldest) {
     if (const auto peer = group_.ended_peer()) {
       return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
@@ -293,7 +295,7 @@ class NcclCollectives final : public GroupMember {
     if (std::chrono::steady_clock::now() >= oldest.deadline) time_out(oldest);
   }
 
-  /// NCCL compares nothing: ranks that called different operations wait for each other, or get what makes no sense.
+  /// NCCL compares nothing: ranks that called different operations wait for each other, or get meaningless results.
   std::optional<Failure> compare(const InFlight& oldest) {
     const SteadyTime now = std::chrono::steady_clock::now();
     const auto patience = patience_before_comparing(timeout());
@@ -310,7 +312,7 @@ class NcclCollectives final : public GroupMember {
     fail(failure, true);
   }
 
-  /// What another rank has written down.
+  /// The failure that another rank has published.
   std::optional<Failure> hear() {
     const std::lock_guard lock(store_mutex_);
     const auto said = group_.heard();

@@ -1,3 +1,5 @@
+// In: NCCL's non-blocking calls. Out: their end, or a failure at the deadline. Called by the nccl group on the training
+// thread and on its watchdog's.
 #include "runtime/cuda/nccl_communicator.h"
 
 #include <lrun/error.h>
@@ -63,7 +65,7 @@ NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
 
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
-/// A non-blocking call has begun when it returns: waits for its end. With mutex_ held, or in the constructor.
+/// A non-blocking call has only begun when it returns: waits for its end. With mutex_ held, or in the constructor.
 void NcclCommunicator::settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look) {
   check_nccl(result, "a call");
   for (Backoff backoff(deadline, std::chrono::milliseconds(5)); result == ncclInProgress; backoff.sleep()) {
@@ -83,7 +85,7 @@ void NcclCommunicator::enqueue(const std::function<ncclResult_t(ncclComm_t)>& op
 }
 
 std::string NcclCommunicator::asynchronous_error() {
-  const std::unique_lock lock(mutex_, std::try_to_lock);  // who enqueues asks by himself
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // the enqueuing thread checks the error itself
   if (!lock || communicator_ == nullptr) return {};
   ncclResult_t state = ncclSuccess;
   if (ncclCommGetAsyncError(communicator_, &state) != ncclSuccess) return {};

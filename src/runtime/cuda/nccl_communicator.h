@@ -12,7 +12,7 @@
 
 namespace lrun::detail {
 
-/// This rank's end of a non-blocking NCCL communicator: no call of it waits without a deadline.
+/// This rank's end of a non-blocking NCCL communicator: every call of it that waits has a deadline.
 ///
 /// Threads  any, one at a time inside; abort() ends what others wait for.
 class NcclCommunicator {
@@ -26,7 +26,7 @@ class NcclCommunicator {
 
   /// Puts an operation on its stream; the kernels run later. \throws Error, CollectiveTimeout
   void enqueue(const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline);
-  /// What NCCL itself has noticed, such as a connection that is lost; empty when all is well.
+  /// An error that NCCL itself has noticed, such as a lost connection; empty if there is none.
   [[nodiscard]] std::string asynchronous_error();
   /// Frees the communicator once its kernels have ended on this rank and no other one needs it for them. Aborts it at
   /// the deadline.
@@ -37,7 +37,7 @@ class NcclCommunicator {
  private:
   void settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look);
 
-  std::atomic<bool> aborting_{false};  // ends the waits of who holds the mutex
+  std::atomic<bool> aborting_{false};  // ends the waits of the thread that holds the mutex
   std::mutex mutex_;
   ncclComm_t communicator_ = nullptr;  // null once aborted
 };

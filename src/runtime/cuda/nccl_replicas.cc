@@ -1,3 +1,5 @@
+// In: rows of tensors, one tensor per GPU of this process. Out: NCCL's broadcasts and sums of them, each GPU on a
+// stream of its own. Implements ReplicaLink; made by liblrun_cuda.so's entry point.
 #include "runtime/cuda/nccl_replicas.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>

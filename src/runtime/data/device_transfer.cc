@@ -11,7 +11,7 @@
 namespace lrun {
 namespace {
 
-/// What can be copied through pinned memory in one piece, with nothing for autograd to remember.
+/// Tensors that can be copied through pinned memory in one piece, without a history in autograd.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.numel() > 0 && !tensor.requires_grad();
 }
@@ -64,7 +64,7 @@ void DeviceTransfer::publish() {
   const c10::Stream current = streams_->guard.getStream(device_);
   streams_->arrived.record(streams_->copies);
   streams_->arrived.block(current);
-  // Memory of the copying stream is not given to a later batch before this stream has done what uses it.
+  // Memory of the copying stream is not reused for a later batch before this stream has finished with it.
   for (const at::Tensor& tensor : streams_->copied) {
     streams_->guard.recordDataPtrOnStream(tensor.storage().data_ptr(), current);
   }
@@ -80,7 +80,7 @@ TransferWait::~TransferWait() {
   try {
     transfer_.wait();
   } catch (const std::exception&) {
-    // A device that has failed says so in the next operation.
+    // A device that has failed reports it in the next operation.
   }
 }
 

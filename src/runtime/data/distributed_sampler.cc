@@ -1,3 +1,5 @@
+// In: the size of a data set, rank, world size and seed. Out: this rank's indices of an epoch, and the position for a
+// checkpoint. Implements <lrun/distributed_sampler.h>.
 #include <lrun/distributed_sampler.h>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 
 namespace lrun::detail {
 
-/// What the plan needs to know of one parameter.
+/// The plan's input for one parameter.
 struct BucketItem {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 4;
@@ -15,7 +15,7 @@ struct BucketItem {
   bool operator==(const BucketItem&) const = default;
 };
 
-/// Where one parameter's gradient lies in its bucket.
+/// The place of one parameter's gradient in its bucket.
 struct BucketSlot {
   std::size_t item = 0;     ///< Index into the planned items.
   std::int64_t offset = 0;  ///< In elements; 64-byte aligned.
@@ -41,7 +41,7 @@ struct BucketLimits {
 /// Items in the order in which their gradients arrive: each index once.
 using ArrivalOrder = std::vector<std::size_t>;
 
-/// What is expected before any backward(): the last one first.
+/// The expected order before any backward(): the last item first.
 ArrivalOrder reverse_order(std::size_t items);
 
 /// `arrived` first, then the others as reverse_order() has them.

@@ -1,3 +1,5 @@
+// In: gradients as autograd produces them, one pass after the other. Out: averaged gradients in flat buckets. Called by
+// the hooks of GradientSync.
 #include "runtime/ddp/gradient_buckets.h"
 
 #include <ATen/ATen.h>
@@ -40,7 +42,7 @@ GradientBuckets::GradientBuckets(std::vector<NamedTensor> parameters, Collective
   make_buckets(std::move(plan));
 }
 
-/// As a whole or not at all: hooks may still come when the group is lost.
+/// All of it or nothing: hooks may still come when the group is lost.
 void GradientBuckets::make_buckets(std::vector<PlannedBucket> plan) {
   std::vector<Bucket> buckets;
   std::vector<Place> places(slots_.size());
@@ -102,7 +104,7 @@ void GradientBuckets::move_in(std::size_t index) {
   gradient = slot.place.view;
 }
 
-/// What autograd adds to either of two gradients at one place would change both.
+/// If two gradients had the same place, autograd would add to both.
 void GradientBuckets::refuse_foreign_gradient(std::size_t index) const {
   const at::Tensor& gradient = slots_[index].parameter.tensor.grad();
   const at::Tensor& own = slots_[index].place.view;

@@ -39,13 +39,12 @@ class GradientBuckets {
   /// \throws std::logic_error  the gradient lies in a bucket at another place than its own; names the parameter.
   void refuse_foreign_gradient(std::size_t index) const;
 
-  /// \throws std::logic_error  the parameter has not the dtype, shape and device any more that its bucket was made for;
-  ///                           names it.
+  /// \throws std::logic_error  the parameter has another dtype, shape or device than its bucket was made for; names it.
   void refuse_other_form(std::size_t index) const;
 
   /// The gradient of this pass came, and was moved in.
   void arrive(std::size_t index);
-  /// None came in this pass; what was accumulated before still is to be averaged.
+  /// None came in this pass; a gradient that was accumulated before is still averaged.
   void complete(std::size_t index);
   [[nodiscard]] bool arrived(std::size_t index) const { return slots_[index].arrived; }
   /// Whether there is a gradient in this pass: one that came, or one from before.

@@ -1,3 +1,5 @@
+// In: parameters of a model. Out: the items that buckets are planned from, views of buckets, and refusals of parameters
+// that changed. Called by GradientSync and its buckets.
 #include "runtime/ddp/gradient_layout.h"
 
 #include <ATen/ATen.h>

@@ -11,7 +11,7 @@
 
 namespace lrun::detail {
 
-/// What is to be averaged: frozen parameters left out, tied ones once.
+/// The parameters to average: frozen ones are left out, tied ones occur once.
 /// \throws std::invalid_argument, lrun::Unsupported  see GradientSync.
 std::vector<NamedTensor> trained_parameters(std::vector<NamedTensor> parameters);
 
@@ -24,15 +24,14 @@ at::Tensor gradient_view(const at::Tensor& flat, std::int64_t offset, const at::
 /// \throws std::invalid_argument  the parameter is on another device than the bucket of its gradient; names it.
 void refuse_other_device(const std::string& name, const at::Tensor& parameter, const at::Tensor& bucket);
 
-/// \throws std::logic_error  the parameter is not any more what `gradient` was made for; names it and says how to mend
-/// it.
+/// \throws std::logic_error  the parameter no longer has the form that `gradient` was made for; names it and the fix.
 void refuse_other_form(const NamedTensor& parameter, const at::Tensor& gradient);
 
-/// The values of a vector. One copy from the device for all of them: each number that is read there alone waits for all
-/// that is queued.
+/// The values of a vector, in one copy from the device: reading each number alone would wait for all queued work each
+/// time.
 std::vector<double> numbers_of(const at::Tensor& flags);
 
-/// What gradients of `dtype` are sent as.
+/// The type in which gradients of `dtype` travel between ranks.
 at::ScalarType wire_type(WireFormat format, at::ScalarType dtype);
 
 }  // namespace lrun::detail

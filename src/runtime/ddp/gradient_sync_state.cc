@@ -1,3 +1,5 @@
+// In: the hooks of autograd during a backward(). Out: averaged gradients when it ends, or the group's failure. Called
+// by GradientSync; the buckets themselves are GradientBuckets.
 #include "runtime/ddp/gradient_sync_state.h"
 
 #include <ATen/ATen.h>
@@ -21,7 +23,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-/// A parameter that was frozen or thawed afterwards has no bucket, or one that never fills: ranks would drift apart.
+/// A parameter that was frozen or unfrozen later has no bucket, or one that never fills: ranks would drift apart.
 void refuse_change(const std::string& name, const at::Tensor& tensor, bool trained) {
   if (tensor.requires_grad() == trained) return;
   throw std::logic_error("requires_grad of parameter '" + name +
@@ -34,7 +36,7 @@ std::vector<NamedTensor> frozen_ones(std::vector<NamedTensor> parameters) {
   return frozen;
 }
 
-/// Also alone, so that a program fails where it is written and not on the cluster.
+/// Also in a world of one, so that a program fails where it is written and not on the cluster.
 std::vector<NamedTensor> claimed(std::vector<NamedTensor> parameters, ParameterClaim& claim) {
   auto trained = trained_parameters(std::move(parameters));
   claim.take(trained);
@@ -66,7 +68,7 @@ void GradientSyncState::attach_hooks() {
   for (std::size_t index = 0; index < hooks_.size(); ++index) attach_hook(index);
 }
 
-/// Again, where the tensor was on another device or of another dtype meanwhile: its accumulator is a new one then.
+/// Done again if the tensor was moved to another device or dtype meanwhile: its accumulator is a new one then.
 void GradientSyncState::attach_hook(std::size_t index) {
   Hook& hook = hooks_[index];
   auto accumulator = torch::autograd::impl::grad_accumulator(buckets_.parameter(index).tensor);
@@ -90,7 +92,7 @@ void GradientSyncState::detach_hooks() noexcept {
   claim_.release();
 }
 
-/// The exception that ended backward() is to come out at once, not when the slowest rank has caught up.
+/// The exception that ended backward() must come out at once, not when the slowest rank has caught up.
 void GradientSyncState::abort_pass() noexcept {
   if (!in_pass_) return;
   try {
@@ -228,7 +230,7 @@ void GradientSyncState::post_complete_buckets() {
   });
 }
 
-/// A rank without a batch learns nothing: it used no parameter.
+/// A rank without a batch learns nothing here: it used no parameter.
 void GradientSyncState::learn_graph() {
   if (!options_.static_graph || graph_is_known_) return;
   for (std::size_t index = 0; index < hooks_.size(); ++index) hooks_[index].expected = buckets_.used(index);
@@ -237,7 +239,7 @@ void GradientSyncState::learn_graph() {
   for (auto& hook : hooks_) hook.expected = true;
 }
 
-/// From the averaged flags, so that all ranks come to the same.
+/// Uses the averaged flags, so that all ranks decide alike.
 void GradientSyncState::require_all_used() const {
   if (options_.find_unused) return;
   const double all = 1 - 0.5 / active_ranks_;
@@ -279,8 +281,8 @@ std::exception_ptr GradientSyncState::explain(const std::exception_ptr& failure)
   return guards_ ? in_step(failure, guards_->steps() + 1) : failure;
 }
 
-/// Its backward() ended in an exception. A rank where it did not counts one pass less from now on, so that its buckets
-/// do not match this rank's any more: it has taken a step that this rank has not.
+/// This rank's backward() ended in an exception. A rank on which it did not counts one pass less from now on, so that
+/// its buckets no longer match this rank's: it has taken a step that this rank has not.
 void GradientSyncState::abandon_pass() noexcept {
   buckets_.wait();  // a failure there is the group's, and comes out of the next operation
   in_pass_ = false;

@@ -22,7 +22,7 @@
 
 namespace lrun::detail {
 
-/// What GradientSync's hooks work on.
+/// The state that GradientSync's hooks share.
 ///
 /// A pass of the buckets begins with the first hook of a backward() and ends with the callback that the engine runs at
 /// its end.

@@ -1,3 +1,5 @@
+// In: the names, shapes and dtypes of a model's tensors. Out: an error on all ranks that names the first difference.
+// Called by wrap() and by OptimizerShards.
 #include "runtime/ddp/model_agreement.h"
 
 #include <ATen/ATen.h>

@@ -9,7 +9,7 @@
 
 namespace lrun::detail {
 
-/// One line a tensor: its kind and name, then what must agree: 'float32 [3, 4], trained'.
+/// One line per tensor: its kind and name, then the properties that must agree: 'float32 [3, 4], trained'.
 struct TensorDescription {
   std::string name;  ///< "parameter 'fc1.weight'"
   std::string form;

@@ -7,13 +7,13 @@
 
 namespace lrun::detail {
 
-/// The devices on which tensors of a module are, to bring them back there: Module::load() leaves each where the archive
-/// has it, and a program may have moved the module to save or to look at it.
+/// The devices of a module's tensors, to move them back there: Module::load() leaves each on the archive's device, and
+/// a program may have moved the module to save or to inspect it.
 class ModulePlacement {
  public:
   explicit ModulePlacement(const std::vector<at::Tensor>& tensors);
 
-  /// Moves what is elsewhere now. The tensors stay the same objects.
+  /// Moves the tensors that are elsewhere now. They stay the same objects.
   void restore() const;
 
  private:

@@ -1,3 +1,5 @@
+// In: an optimizer of torch and its averaged gradients. Out: one update on every rank, with the state split over the
+// ranks. Implements <lrun/optimizer_shards.h>.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <lrun/collectives.h>
@@ -52,7 +54,7 @@ void refuse_coupled(const torch::optim::Optimizer& optimizer) {
       "another optimizer");
 }
 
-/// Takes the gradients of some parameters away for as long as it lives, so that an optimizer passes them by.
+/// Removes the gradients of some parameters for as long as it lives, so that an optimizer skips them.
 class HiddenGradients {
  public:
   HiddenGradients() = default;
@@ -104,7 +106,7 @@ std::string broadcast_bytes(std::string bytes, Collectives& collectives, int roo
 struct OptimizerShards::State {
   explicit State(Collectives& group) : collectives(group), plan(detail::empty_shard_plan(group.world_size())) {}
 
-  /// Takes up the parameters that the optimizer got since. Collective when there are any.
+  /// Adds the parameters that the optimizer got since. Collective if there are any.
   void extend_to(const torch::optim::Optimizer& optimizer);
   [[nodiscard]] bool owns(const at::Tensor& parameter) const {
     return owners.at(parameter.unsafeGetTensorImpl()) == collectives.rank();
@@ -172,7 +174,7 @@ void OptimizerShards::step(torch::optim::Optimizer& optimizer) {
   }
 }
 
-// An optimizer knows how to write and read its own kind of state, and reading adds to what is there.
+// Only an optimizer can write and read its own kind of state, and reading adds to the existing state.
 void OptimizerShards::gather_state(torch::optim::Optimizer& optimizer, int rank) {
   at::NoGradGuard no_grad;
   state_->extend_to(optimizer);

@@ -6,10 +6,10 @@
 
 namespace lrun::detail {
 
-/// The right to put gradients of these parameters into buckets, held by one wrapped model of the process at a time: of
-/// two, each would take the gradient for a view of its own bucket, and average what the other has averaged.
+/// The right to put gradients of these parameters into buckets, which one wrapped model of the process has at a time.
+/// With two models, each would take the gradient for a view of its own bucket, and average the other's average.
 ///
-/// Threads  any: ranks that are threads of one process claim each its own.
+/// Threads  any: ranks that are threads of one process claim their own parameters.
 class ParameterClaim {
  public:
   ParameterClaim() = default;

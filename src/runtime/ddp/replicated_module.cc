@@ -1,3 +1,5 @@
+// In: a module of the program. Out: the same module with rank 0's values on all ranks, whose gradients are averaged.
+// Implements ReplicatedModule of <lrun/model.h>.
 #include <lrun/collectives.h>
 #include <lrun/error.h>
 #include <lrun/model.h>
@@ -38,7 +40,7 @@ std::vector<at::Tensor> all_tensors_of(const torch::nn::Module& module) {
   return tensors;
 }
 
-/// The module's parameters, once all ranks were found to have the same and got rank 0's values.
+/// The module's parameters, after all ranks were found to have the same model and got rank 0's values.
 std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, Collectives& collectives) {
   auto parameters = distinct_ones(module.named_parameters());
   const auto buffers = distinct_ones(module.named_buffers());
@@ -47,7 +49,7 @@ std::vector<NamedTensor> equalised_parameters(const torch::nn::Module& module, C
   return parameters;
 }
 
-/// The name of the first of `tensors` that is not among `known`; empty when all are.
+/// The name of the first of `tensors` that is not among `known`; empty if all are known.
 std::string first_unknown(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& known) {
   std::unordered_set<const at::TensorImpl*> identities;
   for (const auto& [name, tensor] : known) identities.insert(tensor.unsafeGetTensorImpl());
@@ -111,7 +113,7 @@ void ReplicatedModule::prepare_forward() {
 
 void ReplicatedModule::place_module() { placement_->restore(); }
 
-/// A parameter that came afterwards would be trained by the optimizer and averaged by nobody.
+/// A parameter that was registered later would be trained by the optimizer but not averaged.
 void ReplicatedModule::refuse_changed_parameters() const {
   if (std::ranges::equal(
           detail::distinct(module_->parameters()), parameters_,

@@ -1,3 +1,5 @@
+// In: a batch's features on each rank. Out: the output of a batch normalisation over all ranks' samples, and running
+// statistics. Implements <lrun/sync_batch_norm.h>.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <lrun/collectives.h>

@@ -1,3 +1,5 @@
+// In: one rank's input, weight and bias. Out: normalised values with gradients, and statistics over all ranks. Called
+// by SyncBatchNorm.
 #include "runtime/ddp/sync_batch_norm_function.h"
 
 #include <ATen/ATen.h>

@@ -1,3 +1,5 @@
+// In: gradients, batches and parameters of the steps of one model. Out: warnings, or RankMismatch on all ranks. Called
+// by GradientSync at the end of each backward().
 #include "runtime/ddp/training_checks.h"
 
 #include <ATen/ATen.h>
@@ -18,7 +20,7 @@
 namespace lrun::detail {
 namespace {
 
-constexpr double kDrift = 1e-3;  // of a parameter's largest element: more is no matter of rounding
+constexpr double kDrift = 1e-3;  // of a parameter's largest element: more than rounding explains
 constexpr std::size_t kMostNamed = 3;
 
 std::uint32_t checksum(const at::Tensor& tensor, std::uint32_t before) {
@@ -35,7 +37,7 @@ bool differs(const std::vector<std::vector<std::int64_t>>& rows, std::size_t col
   return std::ranges::any_of(rows, [&](const auto& row) { return row[column] != rows.front()[column]; });
 }
 
-std::string difference_in_words(const std::string& name, std::int64_t step, std::int64_t rank, double share) {
+std::string difference_text(const std::string& name, std::int64_t step, std::int64_t rank, double share) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2g", share);
   return "parameter '" + name + "' is not the same on all ranks after " +
@@ -126,7 +128,7 @@ void TrainingChecks::report_different_parameters(std::int64_t step) {
     const auto other = std::ranges::find_if(rows, [&](const auto& row) { return row[index] != rows[0][index]; });
     if (other == rows.end()) continue;
     const double share = share_of_difference(parameters_[index].tensor);
-    const std::string what = difference_in_words(parameters_[index].name, step, other - rows.begin(), share);
+    const std::string what = difference_text(parameters_[index].name, step, other - rows.begin(), share);
     if (share > kDrift) throw RankMismatch(what + "; something changes parameters on some ranks only");
     if (drift.empty()) drift = what;
   }

@@ -14,7 +14,7 @@
 
 namespace lrun::detail {
 
-/// The guards of one wrapped module. Steps count from 1: each is a backward() that averages gradients.
+/// The checks of one wrapped module. Steps count from 1: each is a backward() that averages gradients.
 /// Threads: one at a time; operations are collective in the order of the group's others.
 class TrainingChecks {
  public:
@@ -22,12 +22,12 @@ class TrainingChecks {
   /// \param collectives  must outlive this object.
   TrainingChecks(std::vector<NamedTensor> parameters, Collectives& collectives, GuardOptions options);
 
-  /// Whether the batch of the step that follows is to be looked at.
+  /// Whether look_at_batch() wants the batch of the next step.
   [[nodiscard]] bool compares_batches() const;
   [[nodiscard]] bool looks_for_unused() const;
 
   void look_at_batch(const std::vector<at::Tensor>& tensors);
-  /// This rank's own, of one bucket. They stand for the batch where that was not shown.
+  /// This rank's own, of one bucket. They stand for the batch if that was not given.
   void look_at_gradients(const at::Tensor& gradients);
 
   /// After the backward() of a step, before the update. Collective in the steps that compare something.
@@ -37,7 +37,7 @@ class TrainingChecks {
   [[nodiscard]] std::int64_t steps() const { return steps_; }  ///< That ended.
 
  private:
-  /// What a batch is known by; the same number on two ranks: the same batch.
+  /// A number that identifies a batch: equal numbers on two ranks mean the same batch.
   struct Fingerprint {
     enum class Of : std::int64_t { kNothing, kBatch, kGradients };
 
@@ -49,7 +49,7 @@ class TrainingChecks {
 
   void compare(std::int64_t step, bool parameters, bool batches);
   void name_identical_batches() const;
-  /// All that differ: drift of the first must not hide that a later one is another.
+  /// All that differ: a drift of the first must not hide that a later one is a different tensor.
   void report_different_parameters(std::int64_t step);
   /// Of rank 0's largest element, the largest of all ranks. Collective.
   [[nodiscard]] double share_of_difference(const at::Tensor& parameter);
@@ -68,7 +68,7 @@ class TrainingChecks {
   bool drift_was_said_ = false;
 };
 
-/// A failed collective operation, with what it means for the steps of this rank; anything else as it is.
+/// A failed collective operation, with its meaning for the steps of this rank; any other error unchanged.
 std::exception_ptr in_step(const std::exception_ptr& failure, std::int64_t step);
 
 }  // namespace lrun::detail

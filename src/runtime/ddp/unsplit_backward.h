@@ -16,8 +16,8 @@ class Module;
 
 namespace lrun::detail {
 
-/// Refuses, while it lives, a backward() that reaches the module's parameters from outside of all training steps: the
-/// whole batch went through the module on its own device, and the devices beside it have nothing to do.
+/// While it lives, it refuses a backward() that reaches the module's parameters from outside of all training steps: the
+/// whole batch went through the module on its own device, and the other devices are idle.
 ///
 /// Threads  made and destroyed on the training thread.
 class UnsplitBackward {

@@ -13,7 +13,7 @@
 namespace lrun::detail {
 namespace {
 
-/// Its ranks would meet in the step of part 0, and leave the other parts out without a word.
+/// Its ranks would meet in the step of part 0 and silently leave out the other parts.
 const std::shared_ptr<torch::nn::Module>& without_sync_batch_norm(const std::shared_ptr<torch::nn::Module>& module) {
   for (const auto& item : module->named_modules()) {
     if (dynamic_cast<const nn::SyncBatchNormImpl*>(item.value().get()) == nullptr) continue;
@@ -39,7 +39,7 @@ void DataParallel::prepare_forward() {
   replicated_.prepare_forward();
 }
 
-/// The parts of a batch run their step at the same time: this one's replicas, and its threads, are there only once.
+/// The parts of a batch run their step at the same time, but there is only one set of replicas and threads.
 void DataParallel::place_module() {
   if (ReplicaThreads::are_running_this()) {
     throw std::logic_error(

@@ -36,13 +36,13 @@ class DataParallel final : public Strategy {
   void prepare_forward() override;
 
   Replicas replicas_;
-  // Until the first step: what the program does beside steps is its own. Its hooks come before those of
+  // Until the first step: the program's own calls outside of steps are allowed. Its hooks come before those of
   // gradient_sync().
   std::optional<UnsplitBackward> unsplit_;
   ReplicatedModule replicated_;
 };
 
-/// A warning: replicas that a default constructor made may differ from the module in what lrun does not see.
+/// A warning: replicas from a default constructor may differ from the module in members that lrun does not see.
 std::string describe_constructed_replicas(const torch::nn::Module& module);
 
 }  // namespace lrun::detail

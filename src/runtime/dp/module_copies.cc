@@ -1,3 +1,5 @@
+// In: a module and the devices of its copies. Out: copies that follow the module's values and modes, and the sum of
+// their gradients in the module. Called by Replicas, also in the replicas' threads.
 #include "runtime/dp/module_copies.h"
 
 #include <ATen/ATen.h>
@@ -16,7 +18,7 @@
 namespace lrun::detail {
 namespace {
 
-/// Making modules draws initial values that nobody uses: the program's random numbers are to be those of one device.
+/// Making a module draws initial values that are not used: the program's random numbers must be those of one device.
 class UntouchedRandomness {
  public:
   UntouchedRandomness() : generator_(at::globalContext().defaultGenerator(at::kCPU)), state_(generator_.get_state()) {}
@@ -95,7 +97,7 @@ bool adds_in_slices(const at::Tensor& into, const at::Tensor& gradient) {
          into.scalar_type() == gradient.scalar_type();
 }
 
-/// As autograd accumulates: what is sparse stays so among its like.
+/// As autograd accumulates: sparse gradients stay sparse among sparse ones.
 void add(at::Tensor& into, const at::Tensor& gradient) {
   if (into.layout() == at::kStrided) {
     into.add_(gradient);
@@ -194,7 +196,7 @@ void ModuleCopies::follow(ReplicaGroup* group) {
   }
 }
 
-/// By memory: who holds the other tensor keeps it.
+/// By memory, so that an owner of the other tensor keeps it.
 void ModuleCopies::tie(const Followed& followed) {
   for (const auto& [copy, other] : followed.ties) {
     if (!same_memory(copy, other)) other.set_data(copy.variable_data());
@@ -211,7 +213,7 @@ bool ModuleCopies::joins(std::vector<ReplicaRow>& rows, const Followed& followed
   return fits;
 }
 
-/// No version tells of new values: torch's optimizers write into Tensor::data(), which has a version of its own.
+/// Versions do not show new values: torch's optimizers write into Tensor::data(), which has a version of its own.
 void ModuleCopies::follow_parameter(const Followed& parameter) {
   const at::Tensor& own = parameter.own;
   for (const at::Tensor& copy : parameter.copies) {
@@ -231,13 +233,13 @@ void ModuleCopies::follow_buffer(const Followed& buffer) {
     // A sparse tensor has no memory to copy into: variable_data() would get new values, and the copy would not.
     if (!same_form(own, copy) || same_memory(own, copy) || !own.has_storage()) {
       copy.set_data(own.variable_data().to(copy.device(), /*non_blocking=*/false, /*copy=*/true));
-    } else {  // always: batch normalisation and broadcasts write values that no version tells of
+    } else {  // always: batch normalisation and broadcasts write values without a new version
       copy.variable_data().copy_(own.variable_data());
     }
   }
 }
 
-/// The gradients of all tensors that are one in the module become the copy's.
+/// The gradients of all tensors that are one tensor in the module become the copy's.
 void ModuleCopies::gather_ties(const Followed& parameter) {
   for (const auto& [copy, other] : parameter.ties) {
     const at::Tensor gradient = std::exchange(other.mutable_grad(), at::Tensor());
@@ -251,7 +253,7 @@ void ModuleCopies::gather_ties(const Followed& parameter) {
   }
 }
 
-/// Whether the group adds the gradients, all of which there are; the copies have given theirs away then.
+/// Whether the group adds the gradients, all of which exist; the copies have given theirs up then.
 bool ModuleCopies::sums(std::vector<ReplicaRow>& rows, const Followed& parameter, const ReplicaGroup* group) {
   if (group == nullptr) return false;
   ReplicaRow row{parameter.own.grad()};

@@ -15,7 +15,7 @@
 
 namespace lrun::detail {
 
-/// Copies of a module that follow it; what Replicas says of parameters, buffers, modes and gradients happens here.
+/// Copies of a module that follow it. Implements the rules of Replicas for parameters, buffers, modes and gradients.
 ///
 /// Threads  any, one at a time, and none while a copy runs.
 class ModuleCopies {
@@ -27,7 +27,7 @@ class ModuleCopies {
   /// 0: the module itself.
   [[nodiscard]] torch::nn::Module& operator[](std::size_t index) const { return *modules_[index]; }
 
-  /// Makes all copies what the module is now.
+  /// Makes all copies equal to the module's present state.
   /// \param group  may be null, as below; it takes the tensors that it can.
   void follow(ReplicaGroup* group);
 
@@ -36,8 +36,8 @@ class ModuleCopies {
     at::Tensor into;
     std::vector<at::Tensor> gradients;
   };
-  /// Moves the copies' gradients into the module's. What can be added in slices by several threads is returned instead
-  /// and still to be done.
+  /// Moves the copies' gradients into the module's. Sums that several threads can do in slices are returned instead,
+  /// and are still to be done.
   std::vector<Sum> take_gradients(ReplicaGroup* group);
 
  private:

@@ -1,3 +1,5 @@
+// In: rows of tensors, one tensor per replica. Out: copies of the first, or sums into it, over a ReplicaLink; a
+// watchdog aborts an exchange at its deadline. Called by ModuleCopies and DataParallel.
 #include "runtime/dp/replica_group.h"
 
 #include <lrun/error.h>
@@ -32,7 +34,7 @@ class OpenGroup {
     try {
       close();
     } catch (const std::exception&) {
-      // What was thrown before is the cause.
+      // The exception thrown before is the cause.
     }
   }
   void close() {
@@ -170,7 +172,7 @@ bool ReplicaGroup::is_busy() {
   return !failure_ && !last_.empty() && !link_->is_reached();
 }
 
-/// In the watchdog's thread. Who exchanges something at this moment looks by himself.
+/// Runs in the watchdog's thread. A thread that exchanges at this moment checks for errors itself.
 void ReplicaGroup::look() noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || failure_) return;

@@ -20,20 +20,20 @@
 
 namespace lrun::detail {
 
-/// Tensors that belong together, one a replica, in their order.
+/// Tensors that belong together, one per replica, in their order.
 using ReplicaRow = std::vector<at::Tensor>;
 
-/// How rows of so many bytes are put together, as pairs of first and behind the last: one operation costs the same for
-/// one small tensor as for many, and a large one need not wait for all others to be listed.
+/// How rows of so many bytes are combined, as pairs of first and behind the last: one operation costs the same for one
+/// small tensor as for many, and a large one need not wait for all others to be listed.
 std::vector<std::pair<std::size_t, std::size_t>> plan_exchanges(const std::vector<std::int64_t>& bytes);
 
 /// The replicas of one process, each on a device of its own, that exchange tensors over a ReplicaLink: parameters and
 /// buffers of the module to all replicas, and the sum of all gradients to the module's.
 ///
-/// Streams   the link's own. What the caller's current streams hold is done before; what they get afterwards waits for
-///           the exchange, the caller does not.
+/// Streams   the link's own. Exchanges come after the work on the caller's current streams, and later work on these
+///           streams waits for the exchange; the caller does not wait.
 /// Deadline  of connecting and of each exchange, by a watchdog: an exchange that does not end is aborted, and its
-///           tensors are unspecified. Every later call throws why.
+///           tensors are unspecified. Every later call throws the reason.
 /// Threads   the training thread.
 class ReplicaGroup {
  public:

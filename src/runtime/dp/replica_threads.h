@@ -15,7 +15,7 @@ class ThreadLocalState;
 
 namespace lrun::detail {
 
-/// Threads that are kept: one for each index but 0, which the caller's runs.
+/// Kept threads: one for each index but 0, which runs in the caller's.
 ///
 /// Threads  run() from one thread at a time, the one that made this.
 class ReplicaThreads {
@@ -31,8 +31,8 @@ class ReplicaThreads {
   /// Whether the calling thread is within the work of a run(), of whatever ReplicaThreads.
   [[nodiscard]] static bool are_running_this();
 
-  /// Calls work(0) … work(parts − 1) at the same time, with the caller's thread-local state (grad mode, autocast, …),
-  /// and returns when all have ended: what each threw, null for nothing. \pre parts ≤ count()
+  /// Calls work(0) … work(parts − 1) at the same time, with the caller's thread-local state (grad mode, autocast, …).
+  /// Returns when all have ended: the exception of each, null for none. \pre parts ≤ count()
   [[nodiscard]] std::vector<std::exception_ptr> run(std::size_t parts, const std::function<void(std::size_t)>& work);
 
  private:

@@ -1,3 +1,5 @@
+// In: a module, its devices and the parts of a batch. Out: the parts' outputs and losses, and gradients in the module.
+// Implements <lrun/replicas.h>; called by DataParallel.
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
@@ -33,7 +35,7 @@ std::string text_of(const std::exception_ptr& failure) {
   }
 }
 
-/// Adds slice `index` of `count`; small and scattered tensors are somebody's as a whole.
+/// Adds slice `index` of `count`; a small or non-contiguous tensor is added as a whole by one thread.
 void add_slice(const detail::ModuleCopies::Sum& sum, std::size_t position, std::size_t index, std::size_t count) {
   constexpr std::int64_t kSmall = 4096;
   const auto elements = sum.into.numel();
@@ -85,7 +87,7 @@ class Replicas::State {
       detail::keep_freed_memory();
   }
 
-  /// Where the backward of one part goes on: its output, and the leaf that stood for it in the gathered one.
+  /// The continuation of one part's backward: its output, and the leaf that replaced it in the gathered one.
   struct Joint {
     at::Tensor output;
     at::Tensor leaf;
@@ -103,8 +105,8 @@ class Replicas::State {
   detail::ReplicaThreads threads;  // last: they end first
 };
 
-/// On the device of the part, with its random numbers. A stream that is current belongs to a thread: what other threads
-/// put on other streams would not be ordered with it.
+/// On the device of the part, with its random numbers. Current streams are per thread: work that other threads put on
+/// other streams would not be ordered with it.
 void Replicas::State::run(std::size_t parts, const std::function<void(std::size_t)>& work) {
   const std::vector<c10::Stream> streams = current_streams(devices);
   raise(threads.run(parts, [&](std::size_t index) {

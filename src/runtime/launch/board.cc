@@ -1,3 +1,5 @@
+// In: the progress, error and result of each rank of a launch. Out: the same, in memory that the supervisor and the
+// launching process read. Called by launch(), by each rank and by the supervisor.
 #include "runtime/launch/board.h"
 
 #include <sys/mman.h>

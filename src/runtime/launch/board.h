@@ -9,7 +9,7 @@
 
 namespace lrun::detail {
 
-/// Memory in which a launch and its ranks tell each other what no exit code tells. A memfd: it has no name, and goes
+/// Shared memory of a launch and its ranks for facts that an exit code cannot carry. A memfd: it has no name, and goes
 /// with the last process that has it open.
 ///
 /// Errors  every function throws std::system_error: no memory, not such a board.
@@ -30,7 +30,7 @@ class LaunchBoard {
 
   void set_stage(int local_rank, Stage stage);
   [[nodiscard]] Stage stage(int local_rank) const;
-  /// What the function threw; the end of a long text is cut off.
+  /// The text of the exception that the function threw; a long text is cut off at the end.
   void set_error(int local_rank, std::string_view text);
   [[nodiscard]] std::string error(int local_rank) const;
 

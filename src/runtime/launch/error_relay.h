@@ -9,18 +9,18 @@
 
 namespace lrun::detail {
 
-/// The program's stderr, to which all ranks of a launch speak. Never blocks: what does not go at once waits here, and
-/// goes when there is room. When nobody is left who reads it, it swallows everything. One thread.
+/// The program's stderr, to which all ranks of a launch write. Never blocks: bytes that cannot be written at once wait
+/// here until there is room. When the reader has gone, it discards everything. One thread.
 class ErrorRelay {
  public:
   /// \param loop  must outlive this object. \param fd  stays the caller's.
   explicit ErrorRelay(EventLoop& loop, int fd = 2) : loop_(loop), console_(fd) {}
 
-  /// Takes all of `bytes`. Who writes on while blocked() lets them pile up.
+  /// Takes all of `bytes`. While blocked(), further bytes pile up: the caller should pause.
   void write(std::string_view bytes);
-  /// Something waits.
+  /// Bytes wait.
   [[nodiscard]] bool blocked() const { return !waiting_.empty(); }
-  /// Who is told when nothing waits any more.
+  /// Sets the function that is called when no bytes wait any more.
   void on_room(std::function<void()> told) { on_room_ = std::move(told); }
 
  private:
@@ -28,7 +28,7 @@ class ErrorRelay {
 
   EventLoop& loop_;
   ConsoleDescriptor console_;
-  EventLoop::Watch watch_;  // while something waits
+  EventLoop::Watch watch_;  // while bytes wait
   std::string waiting_;
   std::function<void()> on_room_;
 };

@@ -18,7 +18,7 @@
 namespace lrun::detail {
 namespace {
 
-/// What a driver's library opens when a context is made, and only then; tools that just count GPUs do not.
+/// Files that a driver's library opens when a context is made, and only then; tools that just count GPUs do not.
 bool is_gpu_context(std::string_view file) {
   constexpr std::array kFiles{std::string_view("/dev/nvidia-uvm"), std::string_view("/dev/kfd")};
   return std::find(kFiles.begin(), kFiles.end(), file) != kFiles.end();
@@ -33,7 +33,7 @@ int threads_since_start() {
   return static_cast<int>(fresh.size());
 }
 
-/// The engine's own check whether it works in this fork cannot be asked.
+/// The engine's own check whether it works in this fork is not accessible.
 std::string try_backward() {
   try {
     at::ones({1}).requires_grad_().sum().backward();

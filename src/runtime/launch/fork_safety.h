@@ -5,7 +5,7 @@
 
 namespace lrun::detail {
 
-/// What was done in a process that its forks would suffer from.
+/// Actions in a process that break its forks.
 struct ForkFacts {
   std::vector<std::string> open_files;  ///< what its descriptors are open on
   int new_threads = 0;                  ///< that were started since liblrun was loaded

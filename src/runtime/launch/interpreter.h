@@ -5,7 +5,7 @@
 
 namespace lrun::detail {
 
-/// What tells an interpreter that a person types into, from outside.
+/// Signs of an interactive interpreter, visible from outside.
 struct InterpreterFacts {
   std::string program;  ///< path of the program that this process executes
   bool python_prompt =
@@ -15,7 +15,7 @@ struct InterpreterFacts {
 };
 
 /// True where code arrives while the process runs: clang-repl, Cling, ROOT, a Jupyter kernel of C++, or a Python
-/// prompt. Such a process cannot be executed again to do the same. Pure.
+/// prompt. Executing such a program again would not repeat that code. Pure.
 bool is_interactive(const InterpreterFacts& facts);
 
 /// Of this process. Asks Python for its prompt, so the caller must hold its lock where there is one, as C++ that Python

@@ -1,3 +1,5 @@
+// In: a function and options of the program. Out: its result from rank 0, after all ranks of this node have ended, or
+// WorkersFailed. Implements <lrun/launch.h>; supervised_launch runs the ranks.
 #include <ATen/Parallel.h>
 #include <fcntl.h>
 #include <lrun/error.h>
@@ -37,7 +39,7 @@ namespace {
 
 using RankFunction = std::function<c10::IValue()>;
 
-/// Longer ones are as good as none, and would not fit a clock.
+/// Longer limits are as good as none, and would overflow a clock.
 Duration clamped(std::chrono::milliseconds time, const char* what) {
   if (time.count() < 0) throw std::invalid_argument(std::string("the ") + what + " of a launch is negative");
   return std::min<Duration>(time, std::chrono::hours(24 * 3650));
@@ -60,7 +62,7 @@ std::vector<std::string> command_line() {
   return arguments;
 }
 
-/// The program under its own name, so that `ps` shows it; should the file have been replaced, what still runs.
+/// The program under its own name, so that `ps` shows it. If the file was replaced: the program that still runs.
 std::string program_path() {
   constexpr const char* kSelf = "/proc/self/exe";
   char path[4096] = {};
@@ -71,7 +73,7 @@ std::string program_path() {
   return known ? path : kSelf;
 }
 
-/// One launch from here, with all that its ranks need while they run.
+/// One launch from this process, with everything that its ranks need while they run.
 class Launch {
  public:
   Launch(const RankFunction& function, const LaunchOptions& options, Placement placement, int call, int history)
@@ -88,7 +90,7 @@ class Launch {
 
   /// \return what the first rank returned.
   std::string run() {
-    // What this process has not written yet would else be written by its forks, too.
+    // Flushes buffers: otherwise the forks would write this process's pending output, too.
     std::cout.flush();
     std::clog.flush();
     std::fflush(nullptr);
@@ -169,7 +171,7 @@ class Launch {
   Fd null_;
 };
 
-/// That of the program which launched this rank: its supervisor has the descriptor from it.
+/// The history of the program that launched this rank: its supervisor inherited the descriptor.
 LaunchHistory open_history(const LaunchBoard& board, pid_t supervisor) {
   if (board.history() < 0) return {};
   const std::string path = "/proc/" + std::to_string(supervisor) + "/fd/" + std::to_string(board.history());

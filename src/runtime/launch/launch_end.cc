@@ -1,3 +1,5 @@
+// In: the end of a launch as its supervisor saw it. Out: the same as text for a pipe, and the exception of launch().
+// Called by the supervisor and by launch().
 #include "runtime/launch/launch_end.h"
 
 #include <fmt/format.h>
@@ -15,12 +17,12 @@ namespace {
 
 constexpr std::string_view kWhole = "end";  // the last line
 
-std::string seconds_in_words(std::int64_t milliseconds) {
+std::string seconds_text(std::int64_t milliseconds) {
   return fmt::format("{:g} s", static_cast<double>(milliseconds) / 1000);
 }
 
 /// '; ranks 0,2 were stopped'.
-std::string others_in_words(const Verdict& verdict) {
+std::string others_text(const Verdict& verdict) {
   std::string text;
   const auto add = [&text](const std::vector<int>& ranks, std::string_view one, std::string_view many) {
     if (!ranks.empty()) text += "; " + ranks_text(ranks) + " " + std::string(ranks.size() == 1 ? one : many);
@@ -32,18 +34,18 @@ std::string others_in_words(const Verdict& verdict) {
   return text;
 }
 
-std::string rank_in_words(const FailureRecord& record) {
+std::string rank_text(const FailureRecord& record) {
   return fmt::format("rank {} (pid {} on {})", record.rank, record.pid, record.node);
 }
 
-/// What the rank said itself is the best account of its end.
-std::string culprit_in_words(const FailureRecord& record) {
-  const std::string who = rank_in_words(record);
+/// The rank's own error describes its end best.
+std::string culprit_text(const FailureRecord& record) {
+  const std::string who = rank_text(record);
   if (record.error.empty()) return who + " " + record.describe();
   return fmt::format("{} {}: {}", who, record.describe(), record.error);
 }
 
-/// The lines behind the verdict, without the one that it holds already.
+/// The lines behind the verdict, without the line that it already contains.
 std::string evidence_of(const FailureRecord& record) {
   std::string text;
   for (const std::string& line : record.evidence) {
@@ -58,7 +60,7 @@ WorkersFailed failure_of_unfinished(const LaunchEnd::Unfinished& unfinished,
   constexpr int kUnfinished = 1;
   const auto record = std::find_if(records.begin(), records.end(),
                                    [&](const FailureRecord& each) { return each.rank == unfinished.rank; });
-  const std::string who = record == records.end() ? fmt::format("rank {}", unfinished.rank) : rank_in_words(*record);
+  const std::string who = record == records.end() ? fmt::format("rank {}", unfinished.rank) : rank_text(*record);
   return {who + " ended with code 0 " +
               (unfinished.reached ? "before the function that launch() runs had returned"
                                   : "before it came to this call of launch(): a rank of 'ddp_spawn' executes the "
@@ -97,21 +99,21 @@ std::optional<LaunchEnd> LaunchEnd::parse(std::string_view text) {
 
 WorkersFailed failure_of(const LaunchEnd& end) {
   const Verdict verdict = judge(end.end, end.records);
-  const std::string others = others_in_words(verdict);
+  const std::string others = others_text(verdict);
   const bool ended_early = verdict.culprit && verdict.culprit->cause == Cause::kEndedEarly;
   if (ended_early && !end.unfinished) {
     const FailureRecord& waited = *verdict.failure();
-    return {culprit_in_words(*verdict.culprit) + others + ": " + waited.error + evidence_of(waited),
-            verdict.culprit->rank, verdict.exit_code};
+    return {culprit_text(*verdict.culprit) + others + ": " + waited.error + evidence_of(waited), verdict.culprit->rank,
+            verdict.exit_code};
   }
   if (verdict.culprit && !ended_early) {
     const FailureRecord& culprit = *verdict.culprit;
-    return {culprit_in_words(culprit) + others + evidence_of(culprit), culprit.rank, verdict.exit_code};
+    return {culprit_text(culprit) + others + evidence_of(culprit), culprit.rank, verdict.exit_code};
   }
   if (end.unfinished) return failure_of_unfinished(*end.unfinished, end.records);
   switch (end.end.kind) {
     case RunEnd::Kind::kTimedOut:
-      return {"the ranks did not end within " + seconds_in_words(end.end.limit_ms) + others, -1, verdict.exit_code};
+      return {"the ranks did not end within " + seconds_text(end.end.limit_ms) + others, -1, verdict.exit_code};
     case RunEnd::Kind::kInterrupted:
       return {"the launch was interrupted by " + signal_name(end.end.signal_number) + others, -1, verdict.exit_code};
     default:

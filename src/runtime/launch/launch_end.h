@@ -12,7 +12,7 @@
 
 namespace lrun::detail {
 
-/// What a launch came to, as its supervisor tells it.
+/// The outcome of a launch, as its supervisor reports it.
 struct LaunchEnd {
   /// A rank that ended with code 0 too early.
   struct Unfinished {
@@ -30,7 +30,7 @@ struct LaunchEnd {
 
   /// Some lines of text.
   [[nodiscard]] std::string text() const;
-  /// Empty when `text` is not whole: whoever wrote it was killed.
+  /// Empty when `text` is incomplete because its writer was killed.
   static std::optional<LaunchEnd> parse(std::string_view text);
 
   bool operator==(const LaunchEnd&) const = default;

@@ -1,3 +1,5 @@
+// In: the result or exception of each launch of this program. Out: the same for ranks that execute the program again,
+// from an unnamed file. Called by launch().
 #include "runtime/launch/launch_history.h"
 
 #include <fcntl.h>
@@ -37,7 +39,7 @@ Fd file_without_name() {
   const std::string folder = std::filesystem::temp_directory_path().string();
   Fd file(::open(folder.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   if (file) return file;
-  std::string path = folder + "/lrun-launches-XXXXXX";  // a file system that makes none without a name
+  std::string path = folder + "/lrun-launches-XXXXXX";  // a file system without unnamed files
   file = Fd(::mkostemp(path.data(), O_CLOEXEC));
   if (!file) fail(errno, "a file in " + folder);
   ::unlink(path.c_str());
@@ -46,7 +48,7 @@ Fd file_without_name() {
 
 using Outcome = PastLaunch::Outcome;
 
-/// An exception that a text makes.
+/// An exception that is made from a text.
 struct Class {
   Outcome outcome;
   bool (*fits)(const std::exception& error);
@@ -59,7 +61,7 @@ constexpr Class class_of(Outcome outcome) {
           [](const std::string& text) { throw Exception(text); }};
 }
 
-/// Those that derive from others come first.
+/// Derived classes come before their bases.
 constexpr std::array kClasses = {
     class_of<Unsupported>(Outcome::kUnsupported),
     class_of<BadEnvironment>(Outcome::kBadEnvironment),
@@ -70,7 +72,7 @@ constexpr std::array kClasses = {
     class_of<std::runtime_error>(Outcome::kRuntimeError),
 };
 
-/// Its constructor adds the words for the code to the text.
+/// Its constructor appends the text of the code.
 std::system_error system_error_of(const PastLaunch& launch) {
   const std::error_code code(launch.code, std::generic_category());
   const std::string words = ": " + code.message();
@@ -150,14 +152,14 @@ std::string PastLaunches::record(bool keeps, const std::function<std::string()>&
   return std::move(outcome.bytes);
 }
 
-/// The launch itself went well, or has an error of its own: that it cannot be kept matters to a later one only.
+/// The launch itself succeeded, or has an error of its own: only a later launch needs its history.
 void PastLaunches::keep(const PastLaunch& outcome) {
   if (!loss_.empty()) return;
   try {
     history_.append(outcome);
   } catch (const std::exception& error) {
     loss_ = error.what();
-    history_ = LaunchHistory();  // nobody will read it, and it may be what fills the folder
+    history_ = LaunchHistory();  // it is not needed any more, and may be what fills the folder
   }
 }
 

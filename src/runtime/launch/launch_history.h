@@ -8,9 +8,9 @@
 
 namespace lrun::detail {
 
-/// What came of a launch of this program: what it returned, or what it threw.
+/// The outcome of a launch of this program: its result, or its exception.
 struct PastLaunch {
-  /// What it returned, or the class of the exception. One that is none of these is its nearest base.
+  /// The result, or the class of the exception: for other classes the nearest base.
   enum class Outcome : std::uint32_t {
     kReturned,
     kWorkersFailed,
@@ -44,8 +44,8 @@ class LaunchHistory {
 
   /// \throws std::system_error, std::filesystem::filesystem_error  no file, no room; nothing was added then.
   void append(const PastLaunch& launch);
-  /// The one behind that which was read last.
-  /// \throws std::system_error  ENODATA: there is none.
+  /// The launch behind the one that was read last.
+  /// \throws std::system_error  ENODATA: there is no further one.
   PastLaunch read_next();
 
   [[nodiscard]] int fd() const { return file_.get(); }  ///< -1: nothing was appended yet
@@ -56,21 +56,21 @@ class LaunchHistory {
   std::uint64_t read_ = 0;
 };
 
-/// The launches of this program so far, for ranks that execute it again and come to them, too. One thread at a time.
+/// The launches of this program so far, for ranks that execute it again and repeat them. One thread at a time.
 class PastLaunches {
  public:
   /// The number of the next one: 1, 2, 3, …
   [[nodiscard]] int next() const { return count_ + 1; }
 
-  /// Where ranks find those that were kept: descriptor of a LaunchHistory; -1: there are none.
-  /// \throws lrun::Error  one could not be kept, and such ranks would go another way; says why.
+  /// The descriptor of the LaunchHistory that ranks read; -1: there are no kept launches.
+  /// \throws lrun::Error  one could not be kept, and such ranks would take another path; names the reason.
   [[nodiscard]] int history() const;
 
-  /// Runs the next one, and keeps what it returned or threw.
-  /// \param keeps  false: nobody will execute this program again; only the number is noted.
+  /// Runs the next one, and keeps its result or exception.
+  /// \param keeps  false: the program is not executed again; only the number is noted.
   std::string record(bool keeps, const std::function<std::string()>& launch);
 
-  /// In a rank: does what the next one in `history` did. \return what it returned. \throws what it threw.
+  /// In a rank: repeats the outcome of the next one in `history`. \return its result. \throws its exception.
   std::string replay(LaunchHistory& history);
 
  private:

@@ -1,3 +1,5 @@
+// In: the options of launch(), the environment, and the machine's CPUs. Out: the ranks of this node and their
+// environment. Pure; called by launch().
 #include "runtime/launch/placement.h"
 
 #include <lrun/error.h>
@@ -30,7 +32,7 @@ LaunchMethod spawn_method(bool interactive) {
       "strategy 'ddp_spawn' executes the program again, and this is an interactive interpreter: use 'ddp_notebook'");
 }
 
-/// \throws Unsupported  not a way to start ranks from here.
+/// \throws Unsupported  ranks cannot be started in this way from here.
 LaunchMethod method_of(const std::string& strategy, bool interactive) {
   if (strategy.empty() || strategy == "auto") return interactive ? LaunchMethod::kFork : LaunchMethod::kSpawn;
   if (strategy == "ddp_spawn") return spawn_method(interactive);

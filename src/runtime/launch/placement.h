@@ -16,7 +16,7 @@ namespace lrun::detail {
 /// How a launch runs its function.
 enum class LaunchMethod { kInPlace, kSpawn, kFork };
 
-/// Where the ranks of a launch stand in their world: a value, decided without starting anything.
+/// The places of a launch's ranks in their world: a value, decided without starting anything.
 struct Placement {
   LaunchMethod method = LaunchMethod::kInPlace;
   std::vector<std::string> devices;  ///< of this node: a rank each
@@ -39,17 +39,17 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// Decides from what the program says, its environment, whether it is an interactive interpreter, and how many CPUs it
+/// Decides from the program's options, its environment, whether it is an interactive interpreter, and how many CPUs it
 /// may use. Pure.
 /// \throws lrun::Unsupported, lrun::BadEnvironment, std::invalid_argument  as launch().
 Placement place_ranks(const LaunchOptions& options, const World::Variables& variables, bool interactive, int cpus);
 
-/// What a rank finds in its environment beside what this process has; `port` is that of the store. As lrun sets it.
+/// The variables that a rank gets in addition to this process's, as lrun sets them; `port` is that of the store.
 std::vector<std::pair<std::string, std::string>> rank_variables(const Placement& placement, int local_rank,
                                                                 std::uint16_t port);
 
-/// Variables that this process may have and its ranks must not: the error file and the progress are its own, and what
-/// another launcher calls a task is the node's.
+/// Variables that this process may have and its ranks must not: the error file and the progress are its own, and
+/// another launcher's variables of a task describe the whole node.
 inline constexpr std::array kOfParentOnly{std::string_view("TORCHELASTIC_ERROR_FILE"),
                                           std::string_view("LRUN_PROGRESS_FD"), std::string_view("SLURM_PROCID"),
                                           std::string_view("SLURM_LOCALID"), std::string_view("OMPI_COMM_WORLD_RANK")};

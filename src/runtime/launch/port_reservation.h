@@ -6,8 +6,8 @@
 
 namespace lrun::detail {
 
-/// A port that the kernel gives to nobody else while this lives: bound, not listened on, so that the store of a launch,
-/// which binds it with SO_REUSEADDR, can still have it.
+/// A port that the kernel gives to no other process while this lives: bound, but not listened on. The store of a
+/// launch, which binds it with SO_REUSEADDR, can still have it.
 class PortReservation {
  public:
   /// \throws std::system_error  no socket, no port.

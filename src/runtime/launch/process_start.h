@@ -11,7 +11,7 @@
 
 namespace lrun::detail {
 
-/// The name of the variable by which a program that launch() executes again knows what it is.
+/// The variable from which a program that launch() executes again learns its call and rank.
 inline constexpr const char* kLaunchCallVariable = "LRUN_LAUNCH_CALL";
 
 /// Which call of launch() a process was started for, and which of its ranks it is.
@@ -27,7 +27,7 @@ struct LaunchCall {
   bool operator==(const LaunchCall&) const = default;
 };
 
-/// What was noted when liblrun was loaded, before main().
+/// Facts that were noted when liblrun was loaded, before main().
 struct ProcessStart {
   std::optional<LaunchCall> call;  ///< this process is a rank of launch(); empty: it is not
   Fd board;                        ///< of that launch

@@ -13,7 +13,8 @@ namespace lrun::detail {
 namespace {
 
 constexpr std::size_t kMostTailBytes = 16 * 1024;
-constexpr std::size_t kMostInPipe = 1024 * 1024;  // that an orphan which goes on writing cannot hold the supervisor
+constexpr std::size_t kMostInPipe =
+    1024 * 1024;  // so that an orphan that goes on writing cannot hold up the supervisor
 
 }  // namespace
 

@@ -24,7 +24,7 @@ class RankErrors {
   void begin(EventLoop& loop);
   /// There is room in the relay again.
   void resume();
-  /// What has come and was not read yet, and no more: a process that the rank left behind may hold the other end.
+  /// Reads the bytes that are there now and no more: an orphan of the rank may keep the other end open.
   void drain();
   [[nodiscard]] std::vector<std::string> last_lines() const;
 

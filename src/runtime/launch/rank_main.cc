@@ -27,8 +27,8 @@ std::string type_name(const std::exception& error) {
   return name ? name.get() : mangled;
 }
 
-/// As a program that nobody catches says it. LibTorch adds the call stack, which would drive out the rest.
-std::string in_words(const std::exception& error) {
+/// As the C++ runtime prints an uncaught exception. Cuts off LibTorch's call stack, which would displace the rest.
+std::string describe_error(const std::exception& error) {
   std::string text = type_name(error) + ": " + error.what();
   text.resize(std::min(text.find("\nException raised from "), text.size()));
   while (text.ends_with('\n')) text.pop_back();
@@ -72,7 +72,7 @@ int run_rank(LaunchBoard& board, int local_rank, const std::function<c10::IValue
     board.set_stage(local_rank, Stage::kDone);
     return 0;
   } catch (const std::exception& error) {
-    return failed(in_words(error));
+    return failed(describe_error(error));
   } catch (...) {
     return failed("an exception that is no std::exception");
   }

@@ -12,18 +12,18 @@ class Module;
 
 namespace lrun::detail {
 
-/// Runs the function of a launch as one of its ranks, and writes on the board what came of it. All that was printed is
-/// out when it returns. \return the code that the process is to end with: nothing of the program goes on.
+/// Runs the function of a launch as one of its ranks, and writes its outcome on the board. All output is flushed when
+/// it returns. \return the code with which the process has to end: no code of the program runs afterwards.
 int run_rank(LaunchBoard& board, int local_rank, const std::function<c10::IValue()>& function,
              const torch::nn::Module* module);
 
 /// Whether this process is a rank: run_rank() was called.
 bool is_in_rank();
 
-/// Ends a rank that executed the program: what was registered for its exit runs.
+/// Ends a rank that executed the program: runs its exit handlers.
 [[noreturn]] void end_rank(int code);
 
-/// Returns where end_rank() was not called. Else an exit handler runs, and has come to a launch: the process ends.
+/// Returns if end_rank() was not called. Otherwise an exit handler has called launch(): the process ends.
 void end_where_exiting();
 
 }  // namespace lrun::detail

@@ -1,5 +1,5 @@
-// In: what to start, signals, ends of ranks. Out: what came of the launch. Called by supervised_launch in the process
-// that is forked for it; the stopping procedure itself is stop/policy.
+// In: the ranks to start, signals, ends of ranks. Out: the outcome of the launch. Called by supervised_launch in the
+// process that is forked for it; the stopping procedure itself is stop/policy.
 #include "runtime/launch/rank_supervisor.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ namespace lrun::detail {
 namespace {
 
 constexpr Duration kKillLimit(5000);
-constexpr Duration kSettleForVictims(250);  // the rank whose death they tell of may end a moment later
+constexpr Duration kSettleForVictims(250);  // the culprit may end a moment after the ranks that report its death
 
 }  // namespace
 
@@ -46,7 +46,7 @@ LaunchEnd RankSupervisor::run() {
   if (group_.running() > 0) loop_.run();
   end_descendants();
   for (const auto& errors : errors_) errors->drain();
-  // A rank that left too early is the reason, whatever the others did when they were stopped for it.
+  // A rank that left too early is the cause, whatever the others did when they were stopped for it.
   if (!result_.unfinished && state_.end.kind != RunEnd::Kind::kSucceeded) result_.end = state_.end;
   return std::move(result_);
 }
@@ -94,10 +94,11 @@ void RankSupervisor::on_signal(int signal_number) {
   if (signal_number == SIGCHLD) return reap_children();
   if (signal_number != forwarded_signal()) {
     handle(SignalArrived{signal_number});
-  } else if (::getppid() != parent_) {  // anybody can send this signal: only with the parent's death it means something
+  } else if (::getppid() != parent_) {  // any process can send this signal: it counts only after the parent's death
     handle(GuardDied{});
   }
-  // No rank is left and only a reader of stderr is waited for: any signal that is not about a pause ends that.
+  // No rank is left and the supervisor only waits for a reader of stderr: any signal that is not about a pause ends
+  // that.
   const bool is_pause = signal_number == SIGTSTP || signal_number == SIGCONT;
   if (!is_pause && state_.phase == SupervisionState::Phase::kOver) loop_.stop();
 }
@@ -108,7 +109,7 @@ void RankSupervisor::reap_children() {
     return std::any_of(group_.workers().begin(), group_.workers().end(),
                        [pid](const Worker& worker) { return worker.process.pid() == pid && !worker.process.status(); });
   });
-  finish_when_nothing_is_left();  // what a rank left behind may have ended
+  finish_when_nothing_is_left();  // an orphan of a rank may have ended
 }
 
 /// A rank that leaves with 0 before its function has returned ends the launch, as a failure does.
@@ -146,7 +147,7 @@ FailureRecord RankSupervisor::record_of(const Worker& worker, const ExitStatus& 
   return record;
 }
 
-/// What the function threw, what the rank printed last, and what the machine knows about a signal.
+/// The rank's exception, its last lines, and the machine's knowledge about a signal.
 EndFacts RankSupervisor::facts_of(const FailureRecord& record) {
   EndFacts facts;
   if (record.success()) return facts;
@@ -172,7 +173,8 @@ void RankSupervisor::handle(const Event& event) {
   deciding_ = false;
 }
 
-/// Ranks that ended in the same wake-up are heard before any is stopped: one of them may be the one to blame.
+/// The ends of all ranks that ended in the same wake-up are read before any rank is stopped: one of them may be the
+/// culprit.
 void RankSupervisor::apply(const Announce&) { group_.collect_ended(); }
 
 void RankSupervisor::apply(const ArmSettle& action) {
@@ -196,7 +198,7 @@ void RankSupervisor::apply(const KillGroups&) {
   kill_limit_ = loop_.after(kKillLimit, [this] { handle(KillExpired{}); });
 }
 
-/// The kernel holds these ranks, and nobody can end them.
+/// The kernel holds these ranks, and no signal can end them.
 void RankSupervisor::apply(const GiveUp&) {
   for (const Worker& worker : group_.workers()) {
     if (worker.process.status()) continue;
@@ -208,7 +210,8 @@ void RankSupervisor::apply(const GiveUp&) {
   group_.give_up();
 }
 
-/// The program is about to stop. What the ranks moved into sessions of their own goes on, as below the launcher.
+/// The program is about to stop. Processes that the ranks moved into sessions of their own go on, as below the
+/// launcher.
 void RankSupervisor::apply(const Suspend&) {
   for (PausableTimer* clock : {&deadline_, &settle_, &grace_, &last_words_}) clock->pause();
   group_.signal_groups(SIGSTOP);
@@ -224,8 +227,8 @@ void RankSupervisor::apply(const Finish&) {
   finish_when_nothing_is_left();
 }
 
-/// What the ranks left in their process groups has the rest of the grace. Their last words may have to wait for a
-/// reader of stderr: as long as a rank that is told to end may take.
+/// The other processes of the ranks' process groups have the rest of the grace period. The ranks' last output may have
+/// to wait for a reader of stderr: for as long as a rank may take to end.
 void RankSupervisor::finish_when_nothing_is_left() {
   using Phase = SupervisionState::Phase;
   const bool lingers = state_.phase == Phase::kLingering;
@@ -235,7 +238,7 @@ void RankSupervisor::finish_when_nothing_is_left() {
   if (!last_words_.armed()) last_words_.arm(order_.grace, [this] { loop_.stop(); });
 }
 
-/// What the ranks left behind, with sessions of their own or not.
+/// Orphans of the ranks, in whatever session.
 void RankSupervisor::end_descendants() {
   if (signal_sent_ == SIGKILL && group_.running() > 0) return;
   (void)end_all_descendants(kKillLimit);

@@ -19,7 +19,7 @@
 
 namespace lrun::detail {
 
-/// What a supervisor starts, and how it treats it.
+/// The ranks to start, and how to treat them.
 struct RankOrder {
   std::vector<WorkerCommand> ranks;
   GroupCommand group;
@@ -29,11 +29,12 @@ struct RankOrder {
   Duration grace{0};
 };
 
-/// Starts the ranks of a launch and stays until all have ended: alone, in a process of its own whose signals are
-/// blocked and whose children they are. Ranks are stopped as lrun stops its workers: every decision is decide()'s.
+/// Starts the ranks of a launch and stays until all have ended. It is the only code of its process, whose signals are
+/// blocked and whose children the ranks are. Ranks are stopped as lrun stops its workers: decide() makes every
+/// decision.
 ///
-/// What comes from outside is a signal: INT, TERM, HUP or QUIT to stop the ranks by it, TSTP to stand still with all
-/// clocks until CONT, and the parent's death, after which the ranks are killed at once.
+/// Its input are signals: INT, TERM, HUP or QUIT stop the ranks by that signal, TSTP pauses everything with all clocks
+/// until CONT, and after the parent's death the ranks are killed at once.
 class RankSupervisor {
  public:
   /// \param parent  the process that launches. \param board  must outlive this object.
@@ -63,7 +64,7 @@ class RankSupervisor {
   void apply(const Suspend& action);
   void apply(const Resume& action);
   void apply(const Finish& action);
-  void apply(const auto& /*action*/) {}  // nobody looks at ranks, and none are started again
+  void apply(const auto& /*action*/) {}  // ranks are not watched for hangs, nor started again
   void finish_when_nothing_is_left();
   void end_descendants();
 

@@ -1,3 +1,5 @@
+// In: the function's result and the tensors of a module, in the first rank. Out: the same in the launching process.
+// Called by the rank's main function and by launch().
 #include "runtime/launch/returned_state.h"
 
 #include <ATen/ATen.h>
@@ -80,7 +82,7 @@ class Bytes {
   std::string_view bytes_;
 };
 
-std::string type_in_words(std::int64_t dtype, const std::vector<std::int64_t>& shape) {
+std::string type_text(std::int64_t dtype, const std::vector<std::int64_t>& shape) {
   std::ostringstream text;
   text << static_cast<at::ScalarType>(dtype) << ' ' << at::IntArrayRef(shape);
   return text.str();
@@ -97,8 +99,8 @@ void require_same(const Named& here, const Contents& there) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (i >= here.size() || own_names[i] != names[i]) fail(names[i] + " is not here");
     if (own_dtypes[i] == dtypes[i] && own_shapes[i] == shapes[i]) continue;
-    fail(names[i] + " is " + type_in_words(own_dtypes[i], own_shapes[i]) + " here and " +
-         type_in_words(dtypes[i], shapes[i]) + " there");
+    fail(names[i] + " is " + type_text(own_dtypes[i], own_shapes[i]) + " here and " + type_text(dtypes[i], shapes[i]) +
+         " there");
   }
   if (here.size() > names.size()) fail(own_names[names.size()] + " was not there");
 }

@@ -12,7 +12,7 @@ class Module;
 
 namespace lrun::detail {
 
-/// What comes back from a launch: the function's result, and the parameters and buffers of `module` (nullptr: none).
+/// The returned state of a launch: the function's result, and the parameters and buffers of `module` (nullptr: none).
 ///
 /// Written piece by piece: tensors of the module are not copied together first.
 /// \throws lrun::Unsupported  a parameter or buffer that is not dense; names it. c10::Error  a result that cannot be

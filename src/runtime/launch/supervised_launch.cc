@@ -1,3 +1,5 @@
+// In: the ranks to start and this process's signals. Out: the outcome of the launch, once the forked supervisor has
+// ended. Called by launch().
 #include "runtime/launch/supervised_launch.h"
 
 #include <poll.h>
@@ -58,11 +60,11 @@ class HeldSignals {
   Fd fd_;
 };
 
-/// While it lives, Ctrl-Z (SIGTSTP) stops the ranks before this process, and they go on with it: whichever thread the
-/// kernel gives the signal to, hence no signalfd. A program that ignores or handles the signal keeps that.
+/// While it lives, Ctrl-Z (SIGTSTP) stops the ranks before this process, and they continue with it. A handler and no
+/// signalfd, because the kernel may give the signal to any thread. If the program ignores or handles it, it stays so.
 ///
-/// A handler may run in another thread when this ends, or be about to: it is waited for as long as it knows of the
-/// supervisor, whose pid may be another process's afterwards, and only then the signal has its old action for good.
+/// When this ends, a handler may still run in another thread, or be about to. It is waited for as long as it may use
+/// the supervisor's pid, which may be another process's afterwards; only then the signal gets its old action for good.
 class SharedSuspension {
  public:
   explicit SharedSuspension(pid_t supervisor) {
@@ -134,17 +136,17 @@ class SharedSuspension {
   bool ours_ = false;
 };
 
-/// The life of the supervisor, in a fork of a process that may have other threads: what it runs takes no lock of
-/// theirs but the allocator's, which is made for it.
+/// The life of the supervisor, in a fork of a process that may have other threads: its code takes no lock of theirs but
+/// the allocator's, which supports forks.
 [[noreturn]] void supervise(const LaunchBoard& board, pid_t parent, Pipe& report,
                             const std::function<RankOrder(pid_t)>& order_for) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would make ranks vanish unseen
+  ::signal(SIGCHLD, SIG_DFL);  // if it were ignored, ends of ranks would go unseen
   watch_for_death_of(parent);
   report.read.reset();
-  continue_at_end_of(report.write.get());  // stopped, it would hear no death signal
+  continue_at_end_of(report.write.get());  // if it were stopped, it would not get the death signal
   if (::getppid() != parent) ::_exit(1);   // it died before its death signal was armed
   ::setsid();
   ::prctl(PR_SET_NAME, kLauncherName);
@@ -159,7 +161,7 @@ class SharedSuspension {
   }
 }
 
-/// Reads until the supervisor has ended. \return what it said, and the last signal that came meanwhile.
+/// Reads until the supervisor has ended. \return its report, and the last signal that came meanwhile.
 std::pair<std::string, int> hear(const Fd& report, const HeldSignals& signals, pid_t supervisor) {
   std::string text;
   int last_signal = 0;

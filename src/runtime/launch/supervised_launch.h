@@ -11,7 +11,7 @@
 
 namespace lrun::detail {
 
-/// How a launch ended, and what came meanwhile.
+/// How a launch ended, and which signal came meanwhile.
 struct SupervisedEnd {
   LaunchEnd end;
   int signal_number = 0;  ///< that this process got, and is still to act on; 0: none

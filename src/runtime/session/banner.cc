@@ -21,7 +21,7 @@ std::string joined(const std::vector<double>& rates) {
   return join_words(words, ", ");
 }
 
-std::string rates_in_words(const std::vector<double>& rates) {
+std::string rates_text(const std::vector<double>& rates) {
   if (are_one(rates)) return fmt::format("learning rate {:g}", rates.front());
   return "learning rates " + joined(rates);
 }
@@ -65,12 +65,12 @@ std::string describe_learning_rates(const std::vector<double>& before, const std
   return fmt::format(
       "lrun: {} {} (strategy horovod: x {} ranks, the linear rule; SessionOptions::scale_learning_rate = false leaves "
       "it)",
-      rates_in_words(before), becomes(before, after), ranks);
+      rates_text(before), becomes(before, after), ranks);
 }
 
 std::string describe_loaded_rates(const std::vector<double>& before, const std::vector<double>& after, int ranks_before,
                                   int ranks) {
-  return fmt::format("lrun: {} of the checkpoint, for {} {}, {} for {}", rates_in_words(before), ranks_before,
+  return fmt::format("lrun: {} of the checkpoint, for {} {}, {} for {}", rates_text(before), ranks_before,
                      ranks_before == 1 ? "rank" : "ranks", becomes(before, after), ranks);
 }
 

@@ -16,14 +16,15 @@ namespace lrun::detail {
 std::string describe_session(const World& world, std::string_view strategy, std::string_view backend,
                              const std::vector<std::string>& devices, std::uint64_t seed);
 
-/// What a loader's batch means for one optimizer step and for the learning rate: linear scaling with warm-up (Goyal et
-/// al., arXiv 1706.02677) or, for Adam and its like, by the square root.
+/// The meaning of a loader's batch for one optimizer step and for the learning rate: linear scaling with warm-up (Goyal
+/// et al., arXiv 1706.02677) or, for Adam and similar optimizers, by the square root.
 /// \param devices       of a process: over these a loader's batch is split, which changes neither.
 /// \param scales_rates  whether the session's optimizers multiply learning rates themselves.
 std::string describe_batch_size(std::int64_t loader_batch, int world_size, std::size_t devices = 1,
                                 bool scales_rates = false);
 
-/// What strategy 'horovod' did to the learning rates of an optimizer's groups: each of them, or the one that all have.
+/// The change that strategy 'horovod' made to the learning rates of an optimizer's groups: each of them, or the common
+/// one.
 std::string describe_learning_rates(const std::vector<double>& before, const std::vector<double>& after, int ranks);
 
 /// The same of a checkpoint's, which were scaled for another number of ranks.

@@ -1,3 +1,5 @@
+// In: a fault of this process (SIGSEGV and the like). Out: one line on stderr with the places in the machine code,
+// which lrun's verdict reads. The session installs it; the handler is async-signal-safe.
 #include "runtime/session/crash_report.h"
 
 #include <execinfo.h>
@@ -33,7 +35,7 @@ class Name {
     size_ = std::min(text.size(), bytes_.size());
     std::memcpy(bytes_.data(), text.data(), size_);
   }
-  /// What a symbolic link leads to.
+  /// The target of a symbolic link.
   void set_to_target_of(const char* link) {
     const ssize_t size = ::readlink(link, bytes_.data(), bytes_.size());
     size_ = size < 0 ? 0 : static_cast<std::size_t>(size);
@@ -46,20 +48,20 @@ class Name {
   std::size_t size_ = 0;
 };
 
-/// One place in the machine code: after find_modules() in which file, and where there.
+/// One place in the machine code; after find_modules() as a file and an offset.
 struct Place {
   std::uintptr_t address = 0;
   std::uintptr_t offset = 0;
   Name file;
 };
 
-/// All that a report needs. Not on the stack, which may be what is used up; one thread reports.
+/// The working memory of a report. Not on the stack, which may be used up; one thread reports.
 struct CrashReport {
   std::array<void*, kMostFrames> frames{};
   std::array<Place, kMostFrames> places{};
   std::size_t count = 0;
   Name program;          ///< the executable
-  Name folder_of_torch;  ///< with a slash at its end; empty: LibTorch is not there
+  Name folder_of_torch;  ///< with a slash at its end; empty: the process has no LibTorch
   std::array<char, 8192> maps{};
   std::array<char, 4096> text{};
   std::size_t size = 0;
@@ -101,7 +103,7 @@ std::uintptr_t take_number(std::string_view& text, int base) {
   std::uintptr_t number = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number, base).ptr;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.empty()) text.remove_prefix(1);  // what stands behind it
+  if (!text.empty()) text.remove_prefix(1);  // the text behind it
   return number;
 }
 
@@ -121,7 +123,7 @@ Mapping parse_mapping(std::string_view line) {
 
 std::string_view folder_of(std::string_view file) { return file.substr(0, file.rfind('/') + 1); }  // npos + 1 is 0
 
-/// What addr2line wants: in a program that is loaded where it was linked to, the address itself.
+/// The argument of addr2line: in a program that is loaded at the address it was linked to, the address itself.
 std::uintptr_t offset_in(std::uintptr_t address, std::uintptr_t begin_of_file) {
   ElfW(Ehdr) header{};
   std::memcpy(&header, std::bit_cast<const void*>(begin_of_file), sizeof header);
@@ -170,7 +172,7 @@ void find_modules() {
   if (maps >= 0) ::close(maps);
 }
 
-/// Code that nobody wrote for this program, as far as its place tells.
+/// Code of a system library or LibTorch, as far as its path shows.
 bool is_of_library(std::string_view file) {
   constexpr std::array<std::string_view, 5> kSystem{"/lib/", "/lib32/", "/lib64/", "/usr/", "/opt/"};
   constexpr std::array<std::string_view, 2> kOfPython{"/site-packages/", "/dist-packages/"};
@@ -196,7 +198,7 @@ Registers registers_of(const void* context) {
 #if defined(__x86_64__)
   registers.program_counter = static_cast<std::uintptr_t>(machine.gregs[REG_RIP]);
   const auto* const stack = std::bit_cast<const void*>(machine.gregs[REG_RSP]);
-  // A call through a pointer to nothing has just pushed it.
+  // A call through a null pointer has just pushed it.
   if (registers.program_counter == 0) std::memcpy(&registers.return_address, stack, sizeof registers.return_address);
 #elif defined(__aarch64__)
   registers = {machine.pc, machine.regs[30]};
@@ -257,7 +259,7 @@ void tell(int signal_number, const siginfo_t& info) {
 }
 
 /// Async-signal-safe. On return the instruction faults again, and the signal, whose handler is the default by now, ends
-/// the process there; one that somebody sent has to be sent again.
+/// the process there. A signal that another process sent has to be sent again.
 void tell_fault(int signal_number, siginfo_t* info, void* context) {
   if (info->si_code <= 0) {
     ::raise(signal_number);
@@ -281,7 +283,7 @@ void give_stack() {
 
 void report_faults() {
   void* frame = nullptr;
-  if (kUnwindsWithoutLock) ::backtrace(&frame, 1);  // the first call loads what later ones need
+  if (kUnwindsWithoutLock) ::backtrace(&frame, 1);  // the first call loads memory that later ones need
   struct sigaction action {};
   action.sa_sigaction = tell_fault;
   action.sa_flags = static_cast<int>(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER);

@@ -1,3 +1,5 @@
+// In: the devices of the options and of the environment, and the GPUs of the node. Out: the devices of this process and
+// its default backend. Called by the session's constructor.
 #include "runtime/session/devices.h"
 
 #include <ATen/Context.h>
@@ -23,7 +25,7 @@ std::string quoted(const std::string& name) { return "device '" + name + "'"; }
   throw Unsupported(quoted(name) + " " + why + std::string(kUseCpus));
 }
 
-/// LibTorch's CUDA library lies beside its CPU library, wherever the loader found that.
+/// LibTorch's CUDA library lies beside its CPU library, wherever the loader found that one.
 std::string folder_of_libtorch() {
   Dl_info info;
   const auto* symbol = reinterpret_cast<const void*>(&at::globalContext);
@@ -33,7 +35,7 @@ std::string folder_of_libtorch() {
   return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
 }
 
-/// \return  empty when it is loaded, else the loader's reason. It stays: CUDA does not survive being unloaded.
+/// \return  empty when it is loaded, else the loader's reason. It stays loaded: CUDA does not survive being unloaded.
 std::string load_cuda_side() {
   for (const std::string& path : {folder_of_libtorch() + "libtorch_cuda.so", std::string("libtorch_cuda.so")}) {
     if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
@@ -80,7 +82,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// A world that the program made by hand has the devices that it names; so has one with a group of its own.
+/// A world that the program made by hand has the devices that it names; so has a world with its own group.
 bool may_choose_gpus(const SessionOptions& options) {
   return !options.world && !options.connect && is_one_of(options.backend, {"", "auto", "nccl"});
 }
@@ -110,7 +112,7 @@ at::Device gpu(std::size_t index, at::DeviceType type = at::kCUDA) {
   return {type, static_cast<at::DeviceIndex>(index)};
 }
 
-/// One GPU of many is the local rank's. A process that sees one alone was given it, or shares the node's only one.
+/// One GPU of several is the local rank's. A process that sees only one was given it, or shares the node's only one.
 std::size_t index_of_rank(const World& world, const VisibleGpus& gpus) {
   const bool one_was_given = gpus.count == 1 && gpus.named && gpus.named->find(',') == std::string::npos;
   if (one_was_given || world.local_world_size == 1) return 0;

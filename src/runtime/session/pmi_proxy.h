@@ -7,11 +7,11 @@
 
 namespace lrun::detail {
 
-/// The process that started this host's tasks of a job of MPICH's or Intel's mpiexec, which gives the job no name: the
-/// other end of the socket that each task got from it, and keeps through a shell that it may run in. The kernel tells
-/// who made the socket; nothing is read from it, as it is MPI's.
+/// The process that started this host's tasks of a job of MPICH's or Intel's mpiexec, which gives the job no name. It
+/// has the other end of the socket that each task got from it, also through a shell in between. The kernel knows which
+/// process made the socket; nothing is read from it, because it is MPI's.
 /// \param descriptor  the value of PMI_FD.
-/// \return nothing where it is no such socket, was closed, or comes from outside of a container.
+/// \return nothing if it is no such socket, was closed, or comes from outside of a container.
 std::optional<pid_t> pmi_proxy(std::string_view descriptor);
 
 }  // namespace lrun::detail

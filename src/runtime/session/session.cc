@@ -1,3 +1,5 @@
+// In: the options of the program and its environment. Out: this rank's membership: its group, devices and seed, and the
+// models and optimizers made with them. Implements <lrun/session.h>.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <lrun/data_loader.h>
@@ -49,15 +51,15 @@ std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionO
   group.timeout = options.timeout;
   if (world.world_size == 1) return make_collectives(options.backend, group);
   group.store = store_of(world);
-  // A store may outlive an attempt: ranks of a new one must not meet the keys of the last. That of lrun is new in each,
-  // and LRUN_RUN_ID is another one on every node.
+  // A store may outlive an attempt: ranks of a new attempt must not read the keys of the last. lrun's store is new in
+  // each attempt, and LRUN_RUN_ID differs on every node.
   const std::string run = world.source == WorldSource::kLrun ? std::string() : world.run_id;
   group.name = run + "/" + std::to_string(world.restart_count);
   const std::string& asked = options.backend.empty() ? world.backend : options.backend;
   return make_collectives(choose_backend(asked, device, world.world_size), group);
 }
 
-/// One whose memory is the CPU's gets copies of what is on another device.
+/// A group whose memory is the CPU's gets copies of tensors on other devices.
 std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options, at::Device device) {
   auto group = options.connect ? join_own_group(world, options) : join_lruns_group(world, options, device);
   if (device.is_cpu() || group->allocate_bucket(1, at::kFloat).device() == device) return group;
@@ -72,7 +74,7 @@ void place(torch::nn::Module& module, at::Device device) {
   if (moves) module.to(device);
 }
 
-/// Rank 0's, so that ranks whose programs disagree still make the same model.
+/// Rank 0's seed, so that ranks whose programs disagree still make the same model.
 std::uint64_t agree_on_seed(std::uint64_t mine, Collectives& collectives) {
   auto seed = at::full({1}, static_cast<std::int64_t>(mine), at::kLong);
   collectives.broadcast(seed, 0);
@@ -89,7 +91,8 @@ std::vector<std::string> device_names(const std::vector<at::Device>& devices) {
 void say(const std::string& line) { std::cerr << line + "\n" << std::flush; }
 void warn(const std::string& text) { std::cerr << message_line(Severity::kWarning, text) << std::flush; }
 
-/// What choose_devices() says. A process of each node may find other GPUs than the next node's: its first rank warns.
+/// Prints the warning of choose_devices(). A process of each node may find other GPUs than the next node's: its first
+/// rank warns.
 std::vector<at::Device> devices_of(const World& world, const SessionOptions& options) {
   auto [devices, warning] = choose_devices(world, options);
   if (warning && options.banner && world.local_rank == 0) warn(*warning);

@@ -8,17 +8,17 @@
 
 namespace lrun::detail {
 
-/// Where the tasks of srun or mpirun meet when no launcher says it: the same for all tasks of a job.
+/// The endpoint of the tasks of srun or mpirun when no launcher gives one: the same for all tasks of a job.
 struct StarterEndpoint {
-  std::string address;     ///< MASTER_ADDR, else what follows from the starter's variables
-  std::uint16_t port = 0;  ///< MASTER_PORT (then 0 here), else one that follows from the job's name
+  std::string address;     ///< MASTER_ADDR, else derived from the starter's variables
+  std::uint16_t port = 0;  ///< MASTER_PORT (then 0 here), else derived from the job's name
   std::string run_id;      ///< the job's name, 'slurm-12.0'; empty: the starter gives none
 
   bool operator==(const StarterEndpoint&) const = default;
 };
 
 /// The tasks of a Slurm step: on the first of its hosts, at a port of job and step.
-/// \throws BadEnvironment  the variables do not say it: a heterogeneous job, or one without a list of hosts.
+/// \throws BadEnvironment  the variables are not enough: a heterogeneous job, or one without a list of hosts.
 StarterEndpoint slurm_endpoint(const World::Variables& variables);
 
 /// The pid of pmi_proxy(), among the variables of a process that has one.
@@ -30,7 +30,7 @@ inline constexpr std::string_view kPmiProxyVariable = "LRUN_PMI_PROXY";
 /// is.
 StarterEndpoint mpi_endpoint(const World::Variables& variables, const World& world);
 
-/// The first host of a list as Slurm writes it, 'rack[1-2]n[08-10],b'; empty: it is none.
+/// The first host of a list in Slurm's format, 'rack[1-2]n[08-10],b'; empty if it is malformed.
 std::string first_slurm_host(std::string_view list);
 
 }  // namespace lrun::detail

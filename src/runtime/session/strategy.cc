@@ -1,3 +1,5 @@
+// In: the strategy that the program or the launcher asks for. Out: its name after checks, and the object that trains a
+// wrapped module. Called by the session.
 #include "runtime/session/strategy.h"
 
 #include <lrun/error.h>
@@ -21,10 +23,10 @@ namespace {
 
 /// Horovod's averages as ddp does, and scales learning rates.
 constexpr std::array<std::string_view, 6> kOwn = {"ddp", "dp", "ddp2", "ddp_sharded", "horovod", "single"};
-/// Under these lrun gives programs what another library's launcher gives; liblrun has nothing to do with it.
+/// Under these names lrun gives programs the variables of another library's launcher; liblrun has nothing to do.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOfOtherLibraries = {
     {{"deepspeed", "DeepSpeed: use 'ddp_sharded' or 'ddp'"}, {"tpu", "torch_xla: use 'ddp'"}}};
-/// Of those the ranks of a launch see nothing: to them it is ddp.
+/// The ranks of a launch do not see these: to them it is ddp.
 constexpr std::array<std::string_view, 3> kStartsRanksFromWithin = {"ddp_spawn", "ddp_fork", "ddp_notebook"};
 
 struct Registry {
@@ -39,7 +41,7 @@ Registry& registry() {
 
 bool is_among(const auto& names, std::string_view name) { return std::ranges::find(names, name) != names.end(); }
 
-/// Whose programs a strategy is for, and what liblrun has instead; empty: liblrun's own, or none.
+/// For a strategy that other programs use: their library, and liblrun's alternative. Empty for all others.
 std::string_view other_library(std::string_view strategy) {
   const auto found = std::ranges::find(kOfOtherLibraries, strategy, [](const auto& entry) { return entry.first; });
   return found == kOfOtherLibraries.end() ? std::string_view() : found->second;
@@ -60,7 +62,7 @@ std::vector<std::string> known_names() {
 
 std::string ranks(int count) { return std::to_string(count) + " ranks"; }
 
-/// Lrun's own strategies say how many processes there are.
+/// Lrun's own strategies determine the number of processes.
 void require_fit(const std::string& name, const World& world, std::size_t devices) {
   if (name == "single" && world.world_size > 1) {
     throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
@@ -80,7 +82,7 @@ void require_fit(const std::string& name, const World& world, std::size_t device
   }
 }
 
-/// For a launcher that looks whether the training goes on. A teller a thread: ranks may be threads.
+/// For a launcher that watches whether the training goes on. One reporter per thread: ranks may be threads.
 void tell_progress() {
   static thread_local ProgressReporter teller(std::getenv(kProgressVariable));
   teller.step();

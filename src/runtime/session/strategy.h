@@ -8,10 +8,10 @@
 
 namespace lrun::detail {
 
-/// The strategy of a session: what the program asks for, else what the launcher says, else ddp.
+/// The strategy of a session: the program's, else the launcher's, else ddp.
 /// \param devices  of this process.
-/// \throws lrun::Unsupported  not in this version, not the name of a strategy, or not for this world; the text says
-///                            what is.
+/// \throws lrun::Unsupported  not in this version, not the name of a strategy, or not for this world; the text names
+///                            those that are.
 std::string choose_strategy(const std::string& asked, const World& world, std::size_t devices = 1);
 
 /// True for the strategies that split each batch over the devices of a process.

@@ -1,3 +1,5 @@
+// In: the worker environment of lrun, torchrun, srun or mpirun. Out: this process's place among the ranks. Called by
+// the session and by launch().
 #include <lrun/error.h>
 #include <lrun/world.h>
 
@@ -14,7 +16,7 @@
 namespace lrun {
 namespace {
 
-/// Reads variables, and blames them by name.
+/// Reads variables, and names the bad one in errors.
 class Reader {
  public:
   explicit Reader(const World::Variables& variables) : variables_(variables) {}
@@ -62,7 +64,7 @@ constexpr Names kTorchNames = {WorldSource::kTorchrun, "RANK",       "WORLD_SIZE
                                "LOCAL_WORLD_SIZE",     "GROUP_RANK", "GROUP_WORLD_SIZE"};
 constexpr Names kSlurmNames = {WorldSource::kSlurm,         "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID",
                                "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_STEP_NUM_NODES"};
-/// In a step, too, these may be the job's: they count only where nothing tells the step's.
+/// In a step, too, these may be the job's: they count only if the step's own are missing.
 constexpr Names kOldSlurmNames = {WorldSource::kSlurm,         "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID",
                                   "SLURM_STEP_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_NNODES"};
 constexpr Names kOpenMpiNames = {WorldSource::kOpenMpi,
@@ -75,7 +77,7 @@ constexpr Names kOpenMpiNames = {WorldSource::kOpenMpi,
 
 constexpr Names kPmiNames = {WorldSource::kPmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", ""};
 
-/// Somebody else's where it is not one of several.
+/// Ignored if the process is not one of several.
 bool is_task(const Reader& reader, const Names& names) {
   const bool told = reader.has(names.rank) && reader.has(names.world_size) && reader.has(names.local_rank);
   return told && reader.count(names.world_size, 1).value_or(1) > 1;
@@ -95,8 +97,8 @@ const Names* slurm_names(const Reader& reader) {
   return is_task(reader, names) ? &names : nullptr;
 }
 
-/// Whose task this is when no launcher of torch's kind started it. An mpirun below Slurm numbers its tasks itself, and
-/// the batch script has SLURM_PROCID too, but no step.
+/// The starter of this task, if no launcher of torch's kind started it. An mpirun below Slurm numbers its tasks itself,
+/// and the batch script has SLURM_PROCID too, but no step.
 const Names* task_names(const Reader& reader) {
   if (reader.has("RANK")) return nullptr;
   if (is_task(reader, kOpenMpiNames)) return &kOpenMpiNames;
@@ -126,7 +128,7 @@ int rank_from_local(const Reader& reader) {
   return node_rank * local_world_size.value_or(0) + *local_rank;
 }
 
-/// An index is less than its count, a part at most its whole.
+/// An index must be below its count, and a part at most its whole.
 void require_fit(std::string_view name, int value, std::string_view limit_name, int limit, bool is_index) {
   if (is_index ? value < limit : value <= limit) return;
   Reader::fail(name,
@@ -194,14 +196,14 @@ void read_master(World& world, const Reader& reader) {
   world.uses_agent_store = reader.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
 }
 
-/// What the starter of tasks does not say follows from what it does.
+/// Values that the starter of tasks does not give are derived from others.
 void complete_master(World& world, const World::Variables& variables) {
   const bool of_slurm = world.source == WorldSource::kSlurm;
-  detail::StarterEndpoint meeting =
+  detail::StarterEndpoint endpoint =
       of_slurm ? detail::slurm_endpoint(variables) : detail::mpi_endpoint(variables, world);
-  world.master_address = std::move(meeting.address);
-  if (world.master_port == 0) world.master_port = meeting.port;
-  if (world.run_id.empty()) world.run_id = std::move(meeting.run_id);
+  world.master_address = std::move(endpoint.address);
+  if (world.master_port == 0) world.master_port = endpoint.port;
+  if (world.run_id.empty()) world.run_id = std::move(endpoint.run_id);
 }
 
 void read_run(World& world, const Reader& reader) {
@@ -240,7 +242,7 @@ World World::from_variables(const Variables& variables) {
   } else if (reader.has("RANK")) {
     Reader::fail("RANK", "is set without 'WORLD_SIZE'");
   }
-  // Alone, it is somebody else's: Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master'.
+  // Alone, it is unrelated: Kubernetes sets MASTER_PORT=tcp://… for a Service that is named 'master'.
   if (world.source != WorldSource::kAlone) read_master(world, reader);
   if (names != nullptr) complete_master(world, variables);
   return world;

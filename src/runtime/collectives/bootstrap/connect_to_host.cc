@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// For one of several addresses: one that takes no packets is not to use up the time of the others.
+/// The limit for one of several addresses: an address that drops packets must not use up the time of the others.
 constexpr auto kOneAttempt = 3s;
 
 struct Address {
@@ -61,7 +61,7 @@ std::vector<Address> look_up(const std::string& host, std::uint16_t port, int fl
 }
 
 std::vector<Address> resolve(const std::string& host, std::uint16_t port, SteadyTime deadline) {
-  if (host == "localhost") {  // RFC 6761, 6.3: nobody has to be asked, and a bare container has nobody to ask
+  if (host == "localhost") {  // RFC 6761, 6.3: no resolver is needed, and a bare container has none
     std::vector<Address> addresses = look_up("127.0.0.1", port, AI_NUMERICHOST);
     addresses.push_back(look_up("::1", port, AI_NUMERICHOST).front());
     return addresses;

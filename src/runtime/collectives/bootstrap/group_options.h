@@ -9,23 +9,23 @@
 
 namespace lrun::detail {
 
-/// Longer ones are shortened to it, ten years: as a deadline they would not fit a clock.
+/// The longest timeout: ten years. Longer ones are reduced to it, because as a deadline they would overflow a clock.
 inline constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::hours(24 * 3650);
 
-/// What a group of processes needs to find each other. All ranks say the same but for `rank` and `store.serve`.
+/// The options with which the processes of a group find each other. Equal on all ranks but for `rank` and
+/// `store.serve`.
 struct GroupOptions {
   int rank = 0;
   int world_size = 1;
   StoreAddress store;
-  /// Tells groups that share a store from each other: run, attempt and which group of the program. Groups with equal
-  /// names are told apart by the order in which a process makes them.
+  /// Distinguishes groups that share a store: run, attempt and group of the program. Groups with equal names are
+  /// distinguished by the order in which a process makes them.
   std::string name = "default";
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
-  /// What the ranks are called in messages, when this group is a part of another one: their ranks there. Empty: the
-  /// same.
+  /// If this group is a part of another one: the ranks there, which messages use. Empty: the same ranks.
   std::vector<int> ranks_above;
-  /// What tells this rank's host from others when a backend is chosen. Empty: what the kernel says. Tests give the
-  /// processes of one machine several hosts by it.
+  /// The identity of this rank's host, for the choice of a backend. Empty: from the kernel. Tests set it to give the
+  /// processes of one machine several hosts.
   std::string host;
 
   [[nodiscard]] int name_of(int some_rank) const {

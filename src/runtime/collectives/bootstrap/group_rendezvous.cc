@@ -1,3 +1,5 @@
+// In: one line of every rank in each round. Out: rank 0's answer, through the workers' store. Called by each backend of
+// processes while it makes a group.
 #include "runtime/collectives/bootstrap/group_rendezvous.h"
 
 #include <lrun/error.h>
@@ -32,7 +34,7 @@ class MadeGroups {
   }
 
  private:
-  // The rank belongs to the name here: ranks that are threads of one process count each for itself.
+  // The rank is part of the key here: ranks that are threads of one process count their groups separately.
   static std::string key(const GroupOptions& options) {
     return options.name + '/' + std::to_string(options.store.port) + '/' + std::to_string(options.rank);
   }
@@ -46,13 +48,13 @@ MadeGroups& made_groups() {
   return groups;
 }
 
-/// How rank 0 answers a round: with a line, or with the failure that ends the meeting.
+/// Rank 0's answer in a round: a line, or the failure that ends the rendezvous.
 std::string encode_answer(const std::string& line) { return "+" + line; }
 std::string encode_answer(const Failure& failure) {
   return "-" + std::to_string(static_cast<std::uint32_t>(failure.kind)) + ' ' + failure.text;
 }
 
-/// The failure of an answer that is one.
+/// The failure, if the answer is one.
 std::optional<Failure> failure_in(const std::string& answer) {
   if (answer.starts_with('+')) return std::nullopt;
   const std::size_t space = answer.find(' ');
@@ -111,7 +113,7 @@ std::string GroupRendezvous::key(std::uint64_t number, const std::string& what) 
   return prefix_ + "/" + std::to_string(number) + "/" + what;
 }
 
-/// Where a rank hears rank 0's answer of this round.
+/// The key of rank 0's answer in this round.
 std::string GroupRendezvous::answer_key(int rank) const {
   const bool mine = rank == options_.rank;
   const std::uint64_t number = mine ? self_.number : members_[static_cast<std::size_t>(rank)].number;
@@ -131,7 +133,7 @@ void GroupRendezvous::gather() {
   members_[0] = self_;
   std::vector<int> missing;
   for (int rank = 1; rank < options_.world_size; ++rank) missing.push_back(rank);
-  // A rank that does not answer to its number is looked up again: a successor may have taken its place.
+  // A rank that does not answer to its number is looked up again: a new process may have registered under its name.
   for (Backoff backoff(deadline_); !missing.empty(); backoff.sleep()) {
     std::erase_if(missing, [this](int rank) { return admit(rank); });
     require_all_alive();
@@ -139,7 +141,7 @@ void GroupRendezvous::gather() {
   }
 }
 
-/// Calls the process that stands under the rank's name, once. \return  whether it has answered.
+/// Calls the process that is registered under the rank's name, once. \return  whether it has answered.
 bool GroupRendezvous::admit(int rank) {
   Member& member = members_[static_cast<std::size_t>(rank)];
   const auto said = store_.try_get(prefix_ + "/rank/" + std::to_string(rank), deadline_);
@@ -192,8 +194,8 @@ std::string GroupRendezvous::hear(int rank, const std::string& key) {
   time_out(who_is_missing(rank));
 }
 
-/// When rank 0, which came, does not answer in time, it waits for others: those that are not in the store. A rank whose
-/// own time is up a moment before rank 0's would else name the wrong one.
+/// Rank 0 has registered but does not answer in time: it waits for other ranks, those that are not in the store.
+/// Without this check a rank whose deadline comes shortly before rank 0's would name the wrong one.
 std::vector<int> GroupRendezvous::who_is_missing(int silent) {
   if (options_.rank == 0) return {silent};
   std::vector<int> missing;
@@ -203,19 +205,19 @@ std::vector<int> GroupRendezvous::who_is_missing(int silent) {
       if (!store_.try_get(prefix_ + "/rank/" + std::to_string(rank), soon)) missing.push_back(rank);
     }
   } catch (const Error&) {
-    missing.clear();  // it took the store along
+    missing.clear();  // the store ended with it
   }
   return missing.empty() ? std::vector<int>{silent} : missing;
 }
 
-/// The value, once it is there; empty when a watched rank has ended, or at the deadline.
+/// The value, once it is set; empty when a watched rank has ended, or at the deadline.
 std::optional<std::string> GroupRendezvous::look_for(const std::string& key) {
   try {
     return store_.get(key, deadline_, [this] { return !watch_.ended(watched_).empty(); });
   } catch (const CollectiveTimeout&) {
     throw;
   } catch (const Error&) {
-    // A rank that serves the store takes it along.
+    // If a rank serves the store, the store ends with it.
     if (ended_soon().empty()) throw;
     return std::nullopt;
   }
@@ -246,7 +248,7 @@ void GroupRendezvous::time_out(const std::vector<int>& missing) {
                                      " did not come"});
 }
 
-/// A rank 0 that serves the store and ends now takes it along: a moment for those who still have to read in it.
+/// If rank 0 serves the store, the store ends with it now: leave the other ranks a moment to read the failure.
 void GroupRendezvous::wait_until_heard() {
   std::vector<int> waiting = watched_;
   for (Backoff backoff(std::chrono::steady_clock::now() + std::chrono::seconds(1));; backoff.sleep()) {
@@ -258,7 +260,7 @@ void GroupRendezvous::wait_until_heard() {
   }
 }
 
-/// Rank 0 tells those who wait, or will wait, for its answer.
+/// Rank 0 sends the failure to all ranks that wait, or will wait, for its answer.
 void GroupRendezvous::fail(const Failure& failure) {
   try {
     for (int rank = 1; rank < options_.world_size && options_.rank == 0; ++rank) {
@@ -267,7 +269,7 @@ void GroupRendezvous::fail(const Failure& failure) {
     }
     if (options_.rank == 0) wait_until_heard();
   } catch (const std::exception&) {
-    // Without the store they notice by themselves.
+    // Without the store the other ranks notice the failure themselves.
   }
   failure.raise();
 }

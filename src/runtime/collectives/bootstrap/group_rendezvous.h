@@ -15,40 +15,40 @@
 
 namespace lrun::detail {
 
-/// How the ranks of a group meet in the store before they share anything else: rounds in which every rank says a line,
-/// rank 0 hears all of them and answers all with one line.
+/// The rendezvous of the ranks of a group in the store, before they share anything else. In each round every rank sends
+/// a line to rank 0, and rank 0 answers all of them with one line.
 ///
-/// A store may be older than this attempt (torchrun keeps one over all attempts), so that what stands under a rank's
-/// name may come from a process that is gone. Every process therefore takes part under a random number, and rank 0
-/// counts a rank as present only when it has answered to that number.
+/// A store may be older than this attempt (torchrun keeps one over all attempts), so an entry under a rank's name may
+/// come from a process that has ended. Every process therefore takes part under a random number, and rank 0 counts a
+/// rank as present only after an answer with that number.
 ///
 /// Threads  one at a time.
-/// Failure  as StoreClient. Rank 0 watches all that have come: ranks that do not come are named in CollectiveTimeout,
-///          one that ends in PeerLost, and rank 0 tells those who wait for its answer the same. They in turn watch
-///          rank 0. Who comes after a failure waits for the next attempt.
+/// Failure  as StoreClient. Rank 0 watches all ranks that have registered. CollectiveTimeout names ranks that do not
+///          come, PeerLost names a rank that ends, and rank 0 sends the same failure to all ranks that wait for its
+///          answer. They in turn watch rank 0. A rank that comes after a failure waits for the next attempt.
 class GroupRendezvous {
  public:
-  /// Returns when all ranks are there; on others than rank 0 when rank 0 is there.
+  /// Returns when all ranks have registered; on ranks other than 0 when rank 0 has.
   explicit GroupRendezvous(const GroupOptions& options);
 
-  /// Says that the group has come about: the next one of that name in this process meets apart from it. An attempt that
-  /// fails counts on no rank, so that the ranks meet again even if only some of them noticed.
+  /// Records that the group was made: the next one of that name in this process uses other keys. An attempt that fails
+  /// is counted on no rank, so that the ranks meet again even if only some of them noticed the failure.
   static void note_made(const GroupOptions& options);
 
-  /// Rank 0's random number: the same on all ranks, and of no other group.
+  /// Rank 0's random number: the same on all ranks, different for every group.
   [[nodiscard]] std::uint64_t identity() const { return members_[0].number; }
   /// This process.
   [[nodiscard]] const ProcessIdentity& process() const { return self_.process; }
 
-  /// Where others may reach this process: see StoreClient::local_address().
+  /// The address at which other ranks may reach this process: see StoreClient::local_address().
   [[nodiscard]] std::string local_address() const { return store_.local_address(); }
 
-  /// One round. `decide` runs on rank 0 only, with what the ranks said in their order. \return  its answer.
+  /// One round. `decide` runs on rank 0 only, with the lines of all ranks in their order. \return  its answer.
   std::string exchange(const std::string& line,
                        const std::function<std::string(const std::vector<std::string>&)>& decide);
 
  private:
-  /// Who takes part as a rank.
+  /// The process that takes part as a rank.
   struct Member {
     std::uint64_t number = 0;  // 0: nobody yet
     ProcessIdentity process;
@@ -78,13 +78,13 @@ class GroupRendezvous {
   const std::string prefix_;
   StoreClient store_;
   const Member self_;
-  std::vector<Member> members_;  // by rank; those that have come, of which others than rank 0 know rank 0 only
+  std::vector<Member> members_;  // by rank: those that have come; ranks other than 0 know rank 0 only
   std::vector<int> watched_;     // ranks: the members but this one
   PeerWatch watch_;
   int round_ = 0;
 };
 
-/// An answer of rank 0 that repeats what all said, a line each: see base/split.h for the way back.
+/// An answer of rank 0 that repeats the lines of all ranks; base/split.h splits it again.
 std::string join_lines(const std::vector<std::string>& lines);
 
 }  // namespace lrun::detail

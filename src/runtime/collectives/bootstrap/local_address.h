@@ -13,7 +13,7 @@ std::string local_address_of(int socket);
 /// is sent. Empty when there is no route, or `address` is no number.
 std::optional<std::string> local_address_towards(const std::string& address);
 
-/// Whether nobody but this machine reaches the address ('127.0.1.1', '::1').
+/// Whether the address can be reached from this machine only ('127.0.1.1', '::1').
 bool is_loopback(const std::string& address);
 
 }  // namespace lrun::detail

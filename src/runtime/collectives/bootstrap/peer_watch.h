@@ -9,24 +9,24 @@
 
 namespace lrun::detail {
 
-/// Tells which peers have ended, without being their parent: a pidfd turns readable when its process ends, also while
-/// nobody has reaped it. Peers without one (in another pid namespace, or where the call is refused) may be known by a
-/// lock that the kernel takes from them when they end.
+/// Detects which peers have ended, without being their parent: a pidfd becomes readable when its process ends, even
+/// before that process is reaped. A peer without a pidfd (in another pid namespace, or where the call is refused) may
+/// be watched by a lock that the kernel releases when the process ends.
 ///
 /// Threads  ended() on any, while nothing is added.
 class PeerWatch {
  public:
   PeerWatch() = default;
-  /// pids[r] is rank r's process as seen from here, or 0 for one that cannot be watched (another pid namespace). Made
-  /// as soon as the pids are known: a peer that has ended by then counts as ended unless its pid names a stranger
-  /// again. \throws std::system_error  no descriptors or no memory left.
+  /// pids[r] is rank r's process as seen from here, or 0 for one that cannot be watched (another pid namespace).
+  /// Construct it as soon as the pids are known: a peer that has ended by then counts as ended, unless an unrelated
+  /// process has got its pid. \throws std::system_error  no descriptors or no memory left.
   explicit PeerWatch(std::span<const pid_t> pids);
 
   /// From now on `pid` is rank's process, as above.
   void add(int rank, pid_t pid);
 
-  /// From now on rank's process counts as ended, unless it has a pidfd, once it does not hold its lock any more: that
-  /// of the byte `rank` of `file`, which it holds now and which is open here as long as ended() is called.
+  /// From now on a rank without a pidfd counts as ended once its process no longer holds its lock: that of the byte
+  /// `rank` of `file`. The process holds the lock now, and the file must stay open here as long as ended() is called.
   void watch_lock(int rank, int file);
 
   /// The ranks among `candidates` whose process has ended. Does not block.

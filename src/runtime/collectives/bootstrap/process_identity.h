@@ -8,7 +8,7 @@
 
 namespace lrun::detail {
 
-/// Which process a rank is, as the others of its group need to know it.
+/// Identifies the process of a rank for the other ranks of its group.
 struct ProcessIdentity {
   std::string host;             ///< The running kernel's boot id: equal in all containers of a host, nowhere else.
   std::uint64_t pid_space = 0;  ///< Inode of the pid namespace.

@@ -43,8 +43,8 @@ Store open(const StoreAddress& address, std::chrono::milliseconds timeout) {
   return c10::make_intrusive<c10d::TCPStore>(address.host, options);
 }
 
-/// The server of this process for an address. It lives as long as the process: other groups of the program meet in it
-/// too, and ranks may ask for a last answer when this one has gone on.
+/// The server of this process for an address. It lives as long as the process: other groups of the program use it, too,
+/// and ranks may ask for a last answer after this one has gone on.
 Store serve(const StoreAddress& address, std::chrono::milliseconds timeout) {
   using Servers = std::map<std::pair<std::string, std::uint16_t>, Store>;
   static std::mutex mutex;
@@ -77,7 +77,7 @@ std::uint16_t serve_port(const StoreAddress& address, SteadyTime deadline) {
   }
 }
 
-/// TCPStore puts this in front of all keys, so that it sees ours under the names that they have here.
+/// TCPStore puts this in front of all keys, so that it sees our keys under the names used here.
 std::string on_wire(const std::string& key) { return "/" + key; }
 
 /// Tries again while the name is unknown or nobody answers there. \throws std::system_error  EPROTO: no TCPStore.
@@ -101,7 +101,7 @@ StoreConnection connect(const std::string& host, std::uint16_t port, SteadyTime 
   }
 }
 
-/// What a server that is there needs for an answer, on a busy machine: the last look at the deadline is to be one.
+/// The time that a server on a busy machine needs for an answer: the last request, at the deadline, gets as much.
 SteadyTime answer_by(SteadyTime deadline) {
   return std::max<SteadyTime>(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1));
 }
@@ -127,12 +127,12 @@ std::optional<std::string> StoreClient::try_get(const std::string& key, SteadyTi
 
 std::string StoreClient::local_address() const { return local_address_of(connection_.fd()); }
 
-// Asks again and again instead of using the store's own wait, which would have to be called off when a peer ends.
-// Groups are made rarely and their ranks come together.
+// Polls instead of using the store's own wait, which could not be cancelled when a peer ends. Groups are made rarely,
+// and their ranks come together.
 std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline,
                                             const std::function<bool()>& give_up) {
   for (Backoff backoff(deadline);; backoff.sleep()) {
-    const bool last = give_up && give_up();  // before the look: what a process said before it ended is seen
+    const bool last = give_up && give_up();  // before the look: values that a process set before it ended are seen
     auto value = try_get(key, deadline);
     if (value || last || backoff.is_over()) return value;
   }

@@ -10,7 +10,7 @@
 
 namespace lrun::detail {
 
-/// Where the workers' store is, and who serves it.
+/// The address of the workers' store, and whether this process serves it.
 struct StoreAddress {
   std::string host;        ///< MASTER_ADDR
   std::uint16_t port = 0;  ///< MASTER_PORT; 0 only with `serve`: the kernel chooses
@@ -19,8 +19,8 @@ struct StoreAddress {
   bool operator==(const StoreAddress&) const = default;
 };
 
-/// A client of the workers' store: what ranks tell each other before they share anything else. PyTorch's TCPStore,
-/// whoever serves it.
+/// A client of the workers' store, in which ranks exchange values before they share anything else: PyTorch's TCPStore,
+/// whichever process serves it.
 ///
 /// Errors  CollectiveTimeout when the server is not there, or does not answer, until the deadline (an answer may always
 ///         take a second); lrun::Error when it has gone, or has not answered before. The text names its address.

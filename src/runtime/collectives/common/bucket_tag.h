@@ -6,7 +6,7 @@
 
 namespace lrun::detail {
 
-/// Which bucket of gradients an all-reduce is for: what tells buckets of equal size apart. Value.
+/// The bucket of gradients that an all-reduce is for, to distinguish buckets of equal size. Value.
 ///
 /// Coded into the tag of Collectives::all_reduce, whose highest bit is set for these and clear for all others.
 struct BucketTag {
@@ -31,7 +31,7 @@ struct BucketTag {
 /// ', bucket 0 of pass 2 of model 1', ', tag 7', or nothing for 0.
 std::string describe_tag(std::uint64_t tag);
 
-/// What to look for when two ranks differ in these tags: '; …', or nothing when there is nothing to say.
+/// A hint for the case that two ranks differ in these tags: '; …', or empty when there is no hint.
 std::string explain_tags(std::uint64_t first, std::uint64_t other);
 
 }  // namespace lrun::detail

@@ -8,7 +8,7 @@ namespace lrun::detail {
 /// do not inherit it. \return  false when the machine refuses.
 bool lock_byte(int fd, std::size_t offset) noexcept;
 
-/// Whether another process has locked the byte, whatever its pid namespace; also true when the machine does not say.
+/// Whether another process has locked the byte, whatever its pid namespace; also true if the machine cannot answer.
 bool is_byte_locked(int fd, std::size_t offset) noexcept;
 
 }  // namespace lrun::detail

@@ -1,3 +1,5 @@
+// In: the arguments of one operation, as one rank passed them. Out: a checked Call, and the text of a difference or a
+// timeout. Called by all backends.
 #include "runtime/collectives/common/call.h"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 
 namespace lrun::detail {
 
-/// What one rank asked of its group: everything that has to be equal on all ranks. Trivially copyable without padding
-/// that matters, so that it can lie in shared memory.
+/// The call of one rank: everything that has to be equal on all ranks. Trivially copyable without padding that matters,
+/// so that it can lie in shared memory.
 struct Call {
   enum class Operation : std::int32_t { kAllReduce, kBroadcast, kAllGather, kReduceScatter, kBarrier, kAllocateBucket };
   static constexpr std::int32_t kMaxDimensions = 8;

@@ -1,3 +1,5 @@
+// In: this rank's calls, and those that a neighbour published. Out: the first difference, or the reason for a timeout.
+// Called by the nccl group, whose library does not compare calls.
 #include "runtime/collectives/common/call_log.h"
 
 #include <algorithm>
@@ -115,7 +117,7 @@ std::optional<Failure> CallLog::compare() {
   const int neighbour = (rank_ + world_size_ - 1) % world_size_;
   const auto other = hear_from(neighbour).history;
   if (neighbour == rank_ || !other) return std::nullopt;
-  const bool first = rank_ < neighbour;  // both of two ranks say the same words
+  const bool first = rank_ < neighbour;  // both of two ranks report the same text
   const auto difference =
       first ? find_difference(own, rank_, *other, neighbour) : find_difference(*other, neighbour, own, rank_);
   if (!difference) return std::nullopt;

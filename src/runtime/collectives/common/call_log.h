@@ -45,14 +45,14 @@ struct CallHistory {
 std::optional<std::string> find_difference(const CallHistory& first, int first_rank, const CallHistory& other,
                                            int other_rank);
 
-/// What is known of a rank's calls.
+/// Our knowledge of a rank's calls.
 struct HeardOf {
-  bool is_known = true;  ///< False: it could not be asked for, so that nothing follows from there being no history.
-  std::optional<CallHistory> history;  ///< Nothing: it has told none, as it waits for none.
+  bool is_known = true;                ///< False: the request failed, so a missing history means nothing.
+  std::optional<CallHistory> history;  ///< Empty: the rank has published none, because it waits for none.
 };
 
-/// Why an operation has not ended in time, of what was heard of each rank: names the ranks that did not call it, and
-/// those of which that is not known.
+/// Why an operation has not ended in time, from the reports of all ranks: names the ranks that did not call it, and
+/// those for which that is unknown.
 std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
                             const std::vector<HeardOf>& ranks);
 
@@ -62,27 +62,27 @@ constexpr std::chrono::milliseconds patience_before_comparing(std::chrono::milli
 }
 
 /// For a backend that does not compare the ranks' calls (NCCL): keeps this rank's last ones, and compares them with the
-/// others' when nothing has moved for a while. Of two ranks that differ some two neighbours do, so that each rank
-/// reads one other's, however many there are.
+/// others' when nothing has moved for a while. If any two ranks differ, then so do two neighbours; so each rank reads
+/// the calls of one other rank, however many there are.
 ///
 /// Threads  any.
 class CallLog {
  public:
   static constexpr std::size_t kKept = 64;
 
-  /// What a rank has told last.
+  /// The last report of a rank.
   struct Answer {
-    bool is_known = true;             ///< False: it cannot be asked for.
-    std::optional<std::string> text;  ///< Nothing: it has told nothing.
+    bool is_known = true;             ///< False: the request failed.
+    std::optional<std::string> text;  ///< Empty: it has reported nothing.
   };
 
-  /// \param tell, hear  what the others hear of this rank, and what a rank has told last; one at a time.
+  /// \param tell, hear  publish this rank's calls, and read the last report of a rank; called one at a time.
   CallLog(int rank, int world_size, std::function<void(const std::string&)> tell, std::function<Answer(int rank)> hear);
 
   void add(const Call& call);
 
-  /// Nothing moves: tells the others what this rank has called, unless they know. \return  what is wrong, if that is
-  /// seen.
+  /// Nothing moves: publishes this rank's calls, unless that was done. \return  the difference between the ranks'
+  /// calls, if one is found.
   std::optional<Failure> compare();
 
   /// Why the operation has not ended in time.
@@ -99,7 +99,7 @@ class CallLog {
   mutable std::mutex mutex_;
   std::deque<Call> calls_;  // the last ones
   std::uint64_t count_ = 0;
-  std::uint64_t told_ = 0;  // how many calls the others have heard of
+  std::uint64_t told_ = 0;  // the number of calls that were published
 };
 
 }  // namespace lrun::detail

@@ -8,8 +8,8 @@
 
 namespace lrun::detail {
 
-/// Why a group is of no use any more: what every later call throws. A value, because each thread and each process
-/// throws its own exception object.
+/// Why a group has failed: every later call throws this. A value, because each thread and each process throws its own
+/// exception object.
 struct Failure {
   enum class Kind : std::uint32_t { kTimeout, kPeerLost, kMismatch, kOther };
 

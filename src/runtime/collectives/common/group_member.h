@@ -8,7 +8,7 @@
 
 namespace lrun::detail {
 
-/// What every group knows of itself once it is made.
+/// The properties of every group: name, rank, size and timeout.
 class GroupMember : public Collectives {
  public:
   [[nodiscard]] int rank() const final { return rank_; }

@@ -6,8 +6,8 @@
 
 namespace lrun::detail {
 
-/// The process that made a resource. A child that it forks gets a copy of the object, but neither its threads nor a
-/// place of its own among the ranks, and must not touch what the parent shares with others.
+/// The process that made a resource. A forked child gets a copy of the object, but neither its threads nor a place of
+/// its own among the ranks, and must not touch memory that the parent shares with others.
 ///
 /// Threads  any.
 class OwnerProcess {
@@ -16,7 +16,7 @@ class OwnerProcess {
   OwnerProcess();
 
   [[nodiscard]] bool is_this() const noexcept;
-  /// \throws lrun::Error  in another process: says that `what` is of its parent.
+  /// \throws lrun::Error  in another process: `what` belongs to its parent.
   void require(const std::string& what) const;
 
  private:

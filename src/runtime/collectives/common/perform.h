@@ -13,7 +13,7 @@
 
 namespace lrun::detail {
 
-/// The operation of a larger group that one of a smaller group is a part of: what messages name. Value.
+/// If this group is a part of a larger one: the operation of the larger group, which messages name. Value.
 struct Part {
   Call::Operation operation = Call::Operation::kBarrier;
   std::uint64_t sequence = 0;
@@ -38,10 +38,10 @@ inline const std::byte* input_of(const Post& post) {
   return static_cast<const std::byte*>(post.input.const_data_ptr());
 }
 
-/// What is wrong when not all ranks made the same call. Every rank has posted.
+/// The difference between the ranks' calls, if there is one. Every rank has posted.
 std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence);
 
-/// Does a matching call of all ranks, whose memory is all at hand, on the calling thread.
+/// Performs a matching call of all ranks on the calling thread, which can access the memory of all of them.
 void perform(const std::vector<std::optional<Post>>& posts);
 
 }  // namespace lrun::detail

@@ -8,7 +8,7 @@
 namespace lrun::detail {
 namespace {
 
-/// What a user holds of an operation in the queue.
+/// The user's handle of an operation in the queue.
 class QueuedWork final : public CollectiveWork {
  public:
   QueuedWork(WorkQueue& queue, std::shared_ptr<Task> task, OwnerProcess owner)
@@ -75,7 +75,7 @@ void QueuedCollectives::require_usable() {
   if (const auto failed = failure()) failed->raise();
 }
 
-/// The edge where errors become values: the queue's thread has nobody to throw to.
+/// Errors become values here: the queue's thread has no caller that could catch them.
 std::optional<Failure> QueuedCollectives::try_to_perform(Post& post, std::uint64_t sequence, bool patient) {
   try {
     require_usable();

@@ -13,8 +13,8 @@
 
 namespace lrun::detail {
 
-/// What the backends of processes have in common: a queue of operations that a thread performs while the training
-/// thread computes, errors that become the group's failure, and a refusal in forked children.
+/// The common part of the backends of processes: a queue of operations that a thread performs while the training thread
+/// computes, errors that become the group's failure, and a refusal in forked children.
 ///
 /// A backend performs operations and keeps the failure. Its destructor calls close() first: the queue's thread uses
 /// what the backend owns.
@@ -29,17 +29,18 @@ class QueuedCollectives : public PostedCollectives {
   Failure fail(const Failure& failure) final;
 
  protected:
-  /// \param shown_rank  what messages call this rank.
+  /// \param shown_rank  the number of this rank in messages.
   QueuedCollectives(std::string name, int rank, int world_size, std::chrono::milliseconds timeout, int shown_rank);
 
-  /// Fails the group where operations are in flight, as they would wait for the others up to their deadline, and ends
-  /// the queue. \return  false in a forked child: the rank is the parent's and stays, and what the parent's threads use
+  /// Fails the group if operations are in flight, which would wait for the others up to their deadline, and ends the
+  /// queue.
+  /// \return  false in a forked child: the rank and its threads are the parent's, and memory that these threads use
   /// must not be destroyed.
   bool close();
 
  private:
-  /// Performs an operation on the calling thread. \param patient  somebody waits for it.
-  /// \throws a failure of the group, or what went wrong here.
+  /// Performs an operation on the calling thread. \param patient  a caller waits for it.
+  /// \throws a failure of the group, or a local error.
   virtual void perform(Post& post, std::uint64_t sequence, bool patient) = 0;
   /// The group's failure, once there is one. Threads  any.
   virtual std::optional<Failure> failure() = 0;

@@ -1,3 +1,5 @@
+// In: pointers to the same range of all ranks' tensors. Out: their sum, product, …, in rank order, in one pass over
+// memory. Called by all CPU backends.
 #include "runtime/collectives/common/reduce.h"
 
 #include <algorithm>
@@ -27,14 +29,14 @@ template <ReduceOp op, typename T>
   }
 }
 
-/// What one call does, handed as a whole to the code of one instruction set.
+/// One call's arguments, passed as a whole to the code of one instruction set.
 struct Job {
   std::span<const void* const> sources;
   std::span<void* const> destinations;
   std::int64_t count;
 };
 
-/// Two ranks whose copies lie in shared memory: the case worth its own loop, for nothing is stored in between.
+/// Two ranks whose copies lie in shared memory. This case has its own loop because it needs no intermediate store.
 template <typename T, ReduceOp op>
 [[gnu::always_inline]] inline void reduce_pair_in_place(const Job& job) {
   T* a = static_cast<T*>(job.destinations[0]);

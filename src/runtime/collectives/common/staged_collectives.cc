@@ -1,3 +1,5 @@
+// In: operations on tensors of a GPU. Out: the same operations on copies in CPU memory, for a backend of the CPU. Made
+// by the session for such a backend.
 #include "runtime/collectives/common/staged_collectives.h"
 
 #include <ATen/core/grad_mode.h>
@@ -15,7 +17,7 @@
 namespace lrun::detail {
 namespace {
 
-/// \throws std::invalid_argument  what the group itself would refuse, and a copy on the CPU would hide.
+/// \throws std::invalid_argument  an argument that the group would refuse, but a copy on the CPU would hide.
 void require_contiguous(const at::Tensor& tensor, const char* operation) {
   if (tensor.defined() && !tensor.is_contiguous()) {
     throw std::invalid_argument(std::string(operation) + ": the tensor is not contiguous");
@@ -28,7 +30,7 @@ at::Tensor on_cpu(const at::Tensor& tensor, const char* operation) {
   return tensor.defined() ? tensor.detach().to(at::kCPU) : tensor;
 }
 
-/// The same without the values, which are about to be written.
+/// A tensor like it, without the values, which are about to be written.
 at::Tensor like_on_cpu(const at::Tensor& tensor, const char* operation) {
   require_contiguous(tensor, operation);
   if (!tensor.defined() || tensor.is_cpu()) return tensor;
@@ -66,7 +68,7 @@ class StagedCollectives final : public GroupMember {
         device_(device) {}
 
   at::Tensor allocate_bucket(std::int64_t count, at::ScalarType dtype) override {
-    group_->allocate_bucket(std::min<std::int64_t>(count, 0), dtype);  // refuses what it refuses elsewhere
+    group_->allocate_bucket(std::min<std::int64_t>(count, 0), dtype);  // refuses the same arguments as other backends
     return at::zeros({count}, at::TensorOptions().dtype(dtype).device(device_));
   }
 

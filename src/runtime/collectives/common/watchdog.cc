@@ -11,7 +11,7 @@
 namespace lrun::detail {
 namespace {
 
-/// A thread that looks this often while it is armed need not be woken for each new deadline.
+/// An armed thread that wakes this often need not be woken for each new deadline.
 constexpr auto kTick = std::chrono::milliseconds(100);
 
 }  // namespace

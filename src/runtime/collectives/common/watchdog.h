@@ -9,15 +9,15 @@
 
 namespace lrun::detail {
 
-/// Looks after waits that know no deadline, and can only be ended from outside: on a thread of its own it calls one
-/// function every tenth of a second while it is armed, and another one when the deadline has passed. Arming costs no
-/// wake-up of that thread while it is armed every now and then.
+/// Watches waits that have no deadline and can only be ended from outside. While it is armed, a separate thread calls
+/// one function every tenth of a second, and another one when the deadline has passed. If it is armed regularly, arming
+/// does not wake the thread.
 ///
 /// Threads  any.
 class Watchdog {
  public:
-  /// \param look, expire  may come a little after disarm(), when both happen at once; throw nothing.
-  /// \throws std::system_error  the machine gives no thread.
+  /// \param look, expire  may be called shortly after disarm(), when both happen at once; throw nothing.
+  /// \throws std::system_error  no thread can be started.
   Watchdog(std::function<void()> look, std::function<void()> expire);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -41,7 +41,7 @@ std::optional<Failure> WorkQueue::finish(Task& task) {
     std::unique_lock lock(mutex_);
     while (!task.done.load(std::memory_order_relaxed)) {
       if (performing_ || pending_.empty()) {
-        finished_.wait(lock);  // ends: what is performed has a deadline
+        finished_.wait(lock);  // ends: every operation has a deadline
       } else {
         perform_front(lock, true);
       }

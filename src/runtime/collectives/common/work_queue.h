@@ -19,26 +19,26 @@ namespace lrun::detail {
 struct Task {
   Task(Post posted, std::uint64_t number) : post(std::move(posted)), sequence(number) {}
 
-  Post post;  ///< Used by who performs it; its tensors are dropped when it is done.
+  Post post;  ///< Used by the thread that performs it; its tensors are dropped when it is done.
   const std::uint64_t sequence;
   std::atomic<bool> done{false};
   std::optional<Failure> failure;  ///< Written before `done`.
 };
 
-/// The operations of one rank, performed one after the other in the order of posting: by a thread of their own while
-/// the poster computes, or by the poster itself when it waits and the thread has not begun, which spares two switches
-/// of threads.
+/// The operations of one rank, performed one after the other in the order of posting. A separate thread performs them
+/// while the poster computes. If the poster waits and the thread has not begun, the poster performs the operation
+/// itself, which saves two switches of threads.
 ///
 /// Threads  post() and finish() on any thread.
 class WorkQueue {
  public:
-  /// \param perform  does an operation; `patient` says that somebody waits for it. Throws nothing.
+  /// \param perform  performs an operation; `patient`: a caller waits for it. Throws nothing.
   using Perform = std::function<std::optional<Failure>(Post& post, std::uint64_t sequence, bool patient)>;
 
   explicit WorkQueue(Perform perform) : perform_(std::move(perform)) {}
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
-  /// Waits for what has begun; the rest fails.
+  /// Waits for the operation that has begun; the others fail.
   ~WorkQueue();
 
   /// \throws std::system_error  the machine gives no thread; nothing is posted.
@@ -56,7 +56,7 @@ class WorkQueue {
   const Perform perform_;
   std::mutex mutex_;
   std::condition_variable work_;      // for the thread: something to do, or stop
-  std::condition_variable finished_;  // for finish(): the one who performs is done
+  std::condition_variable finished_;  // for finish(): the performing thread is done
   std::deque<std::shared_ptr<Task>> pending_;
   std::uint64_t sequence_ = 0;
   bool performing_ = false;

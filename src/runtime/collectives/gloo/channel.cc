@@ -1,3 +1,5 @@
+// In: calls of this rank and pieces of memory. Out: the same pieces at the peers, or a failure that all ranks get.
+// Called by GlooOperations on the queue's thread; a watchdog looks for lost peers.
 #include "runtime/collectives/gloo/channel.h"
 
 #include <algorithm>
@@ -12,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// For a peer that takes no bytes: the others are not to wait for it longer when the group fails.
-constexpr auto kFarewellTime = 1s;
+/// The time for sending the last message: a peer that accepts no bytes must not delay the others for longer.
+constexpr auto kLeaveTime = 1s;
 
 /// Longer than any deadline: the watchdog ends waits.
 constexpr std::chrono::milliseconds kNoLimit = 2 * kLongestTimeout;
@@ -26,12 +28,12 @@ GlooChannel::GlooChannel(std::unique_ptr<GlooLink> link, GlooPeers peers, const 
       inbox_(static_cast<std::size_t>(options.world_size)),
       link_(std::move(link)),
       next_calls_(static_cast<std::size_t>(options.world_size)),
-      last_words_(static_cast<std::size_t>(options.world_size)),
+      leave_messages_(static_cast<std::size_t>(options.world_size)),
       watchdog_([this] { look_at_awaited(); }, [this] { expire(); }) {
   for (int peer = 0; peer < world_size(); ++peer) {
     if (peer == options_.rank) continue;
     const auto index = static_cast<std::size_t>(peer);
-    last_words_[index] = link_->receive(peer, &inbox_[index], sizeof(Farewell), GlooLane::kFarewell);
+    leave_messages_[index] = link_->receive(peer, &inbox_[index], sizeof(LeaveMessage), GlooLane::kLeave);
     listen(peer);
   }
 }
@@ -125,8 +127,8 @@ bool GlooChannel::wait_for(GlooMessage& message, int peer) {
   return false;
 }
 
-// Gloo does not tell who waits for a message of which a part has come when its connection is lost, and does not notice
-// the end of a peer whose own children still hold the connection.
+// Gloo does not report a lost connection to a caller that has received a part of its message. Nor does it notice the
+// end of a peer whose own children still hold the connection.
 void GlooChannel::look_at_awaited() {
   int peer = kNobody;
   {
@@ -139,19 +141,19 @@ void GlooChannel::look_at_awaited() {
   const std::lock_guard lock(mutex_);
   if (awaited_ != peer) return;
   ended_looks_ = ended ? ended_looks_ + 1 : 0;
-  constexpr int kEnough = 5;  // what it sent before its end has arrived by then
+  constexpr int kEnough = 5;  // the messages sent before its end have arrived by then
   if (connected && ended_looks_ < kEnough) return;
   lost_ = peer;
   for (GlooMessage* message : in_flight_) message->interrupt();
 }
 
-/// Whether the connection lives, or has told its farewell.
+/// Whether the connection lives, or has delivered its leave message.
 bool GlooChannel::is_connected(int peer) {
-  const std::lock_guard lock(last_words_mutex_);
-  GlooMessage& words = *last_words_[static_cast<std::size_t>(peer)];
+  const std::lock_guard lock(leave_messages_mutex_);
+  GlooMessage& words = *leave_messages_[static_cast<std::size_t>(peer)];
   words.interrupt();
   try {
-    words.wait(1ms);  // returns at once, whatever has come
+    words.wait(1ms);  // returns at once, even if nothing has come
     return true;
   } catch (const std::exception&) {
     return false;
@@ -171,7 +173,7 @@ void GlooChannel::listen(int peer) {
   try {
     message = link_->receive(peer, &next.posted, sizeof next.posted, GlooLane::kCall);
   } catch (const std::exception&) {
-    // The next call finds the peer lost, if there is one: this may have been the last.
+    // If the peer is lost, the next call finds out: this may have been the last one.
   }
   const std::lock_guard lock(mutex_);
   if (next.message) in_flight_.erase(next.message.get());
@@ -230,28 +232,28 @@ void GlooChannel::time_out(const std::vector<int>& missing, bool called) {
       .raise();
 }
 
-/// The connection to a peer is lost: fails the group with what it said, or with what can be seen of it.
+/// The connection to a peer is lost: fails the group with the peer's own reason, else with the visible one.
 void GlooChannel::raise_loss(int peer) {
   if (const auto failure = this->failure()) failure->raise();  // this rank closed it
-  if (const auto said = farewell_of(peer)) fail(*said).raise();
+  if (const auto said = received_leave(peer)) fail(*said).raise();
   const std::string what = has_ended(peer) ? " ended during " : " lost its connection during ";
   fail({Failure::Kind::kPeerLost, name_process(peer) + what + name_call()}).raise();
 }
 
-std::optional<Failure> GlooChannel::farewell_of(int peer) {
+std::optional<Failure> GlooChannel::received_leave(int peer) {
   const auto index = static_cast<std::size_t>(peer);
-  const std::lock_guard lock(last_words_mutex_);
+  const std::lock_guard lock(leave_messages_mutex_);
   try {
-    if (!last_words_[index]->wait(1ms)) return std::nullopt;
+    if (!leave_messages_[index]->wait(1ms)) return std::nullopt;
   } catch (const std::exception&) {
-    return std::nullopt;  // it said nothing
+    return std::nullopt;  // it sent nothing
   }
-  const Farewell& said = inbox_[index];
-  if (said.kind != Farewell::kLeft) return Failure{static_cast<Failure::Kind>(said.kind), said.text.data()};
+  const LeaveMessage& said = inbox_[index];
+  if (said.kind != LeaveMessage::kLeft) return Failure{static_cast<Failure::Kind>(said.kind), said.text.data()};
   return Failure{Failure::Kind::kPeerLost, name_process(peer) + " left the group before " + name_call()};
 }
 
-/// Whether a process of this host has. The kernel closes its connections a moment before it counts as ended.
+/// Whether a process of this host has ended. The kernel closes its connections a moment before it counts as ended.
 bool GlooChannel::has_ended(int peer) const {
   const auto& self = peers_.processes[static_cast<std::size_t>(options_.rank)];
   if (peers_.processes[static_cast<std::size_t>(peer)].pid_for(self) == 0) return false;
@@ -272,7 +274,7 @@ Failure GlooChannel::fail(const Failure& failure) {
     if (failure_) return *failure_;
     failure_ = failure;
   }
-  say_farewell(static_cast<std::uint32_t>(failure.kind), failure.text);
+  send_leave(static_cast<std::uint32_t>(failure.kind), failure.text);
   const std::lock_guard lock(mutex_);
   for (GlooMessage* message : in_flight_) message->interrupt();
   return failure;
@@ -285,26 +287,26 @@ std::optional<Failure> GlooChannel::failure() {
 
 void GlooChannel::leave() noexcept {
   try {
-    if (!failure()) say_farewell(Farewell::kLeft, "");
+    if (!failure()) send_leave(LeaveMessage::kLeft, "");
   } catch (const std::exception&) {
-    // The others see that it has gone.
+    // The others see the closed connection.
   }
 }
 
-void GlooChannel::say_farewell(std::uint32_t kind, const std::string& text) {
+void GlooChannel::send_leave(std::uint32_t kind, const std::string& text) {
   outbox_.kind = kind;
   std::memcpy(outbox_.text.data(), text.data(), std::min(text.size(), outbox_.text.size() - 1));
   std::vector<std::unique_ptr<GlooMessage>> messages;
   for (int peer = 0; peer < world_size(); ++peer) {
     try {
       if (peer != options_.rank) {
-        messages.push_back(link_->send(peer, &outbox_, sizeof outbox_, GlooLane::kFarewell));
+        messages.push_back(link_->send(peer, &outbox_, sizeof outbox_, GlooLane::kLeave));
       }
     } catch (const std::exception&) {
-      // It has gone itself.
+      // The peer has ended or left.
     }
   }
-  const SteadyTime deadline = std::chrono::steady_clock::now() + kFarewellTime;
+  const SteadyTime deadline = std::chrono::steady_clock::now() + kLeaveTime;
   for (const auto& message : messages) {
     try {
       message->wait(std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));

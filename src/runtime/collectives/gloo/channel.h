@@ -24,13 +24,13 @@
 
 namespace lrun::detail {
 
-/// What a rank knows about the ranks of its group.
+/// One rank's knowledge of the ranks of its group.
 struct GlooPeers {
   std::vector<ProcessIdentity> processes;  ///< By rank.
   PeerWatch watch;                         ///< Of those on this host.
 };
 
-/// Memory to send to a peer, or to fill with what it sends.
+/// Memory to send to a peer, or to receive into.
 struct GlooPiece {
   int peer = 0;
   void* data = nullptr;  ///< Only read when `sends`.
@@ -38,11 +38,11 @@ struct GlooPiece {
   bool sends = false;
 };
 
-/// How the ranks of a gloo group exchange memory, agree on what they do, and fail together.
+/// Exchanges memory between the ranks of a gloo group, compares their calls, and distributes failures.
 ///
-/// Before each operation every rank tells every other its call, so that ranks that differ, are missing or have ended
-/// are known by name before any data moves. A rank that fails says why to all others and closes its connections: who
-/// waits for it reads the reason, makes it its own and passes it on.
+/// Before each operation every rank sends its call to every other. So ranks that differ, are missing or have ended are
+/// known by name before any data moves. A failing rank sends the reason to all others and closes its connections; a
+/// rank that waits for it reads the reason, fails with the same and passes it on.
 ///
 /// Threads  begin(), agree(), start(), finish() and end() on one thread at a time; fail() and failure() on any.
 class GlooChannel {
@@ -54,7 +54,7 @@ class GlooChannel {
   GlooChannel(const GlooChannel&) = delete;
   GlooChannel& operator=(const GlooChannel&) = delete;
 
-  /// Starts a call: its deadline runs from now, and errors name it, or what it is a part of.
+  /// Starts a call: its deadline runs from now, and errors name it, or the larger operation `shown`.
   void begin(std::uint64_t sequence, const Part& shown);
   void end();
   /// Returns when all ranks have made the same call. \throws the group's failure.
@@ -65,25 +65,25 @@ class GlooChannel {
   /// Returns when all has moved. \throws the group's failure.
   void finish(Batch& batch);
 
-  /// Fails the group, unless it has failed already, and tells the others. \return  the group's first failure.
+  /// Fails the group, unless it has failed already, and notifies the others. \return  the group's first failure.
   Failure fail(const Failure& failure);
   [[nodiscard]] std::optional<Failure> failure();
-  /// Tells the others that this rank calls nothing any more.
+  /// Notifies the others that this rank makes no further calls.
   void leave() noexcept;
 
  private:
-  /// The call of a rank, as it travels.
+  /// The call of a rank in its format on the wire.
   struct Posted {
     std::uint64_t sequence = ~std::uint64_t{0};  ///< None.
     Call call;
   };
-  /// A rank's last words.
-  struct Farewell {
+  /// The last message of a rank: its failure, or that it left.
+  struct LeaveMessage {
     static constexpr std::uint32_t kLeft = 0xFFFFFFFF;
     std::uint32_t kind = 0;  ///< Failure::Kind, or kLeft
     std::array<char, 508> text{};
   };
-  /// The next call of a peer: awaited before it comes, so that it needs one way only.
+  /// The next call of a peer, awaited before it comes.
   struct NextCall {
     Posted posted;
     std::unique_ptr<GlooMessage> message;  // into `posted`
@@ -94,14 +94,14 @@ class GlooChannel {
   [[nodiscard]] bool wait_for(GlooMessage& message, int peer);
   void listen(int peer);
   [[nodiscard]] std::vector<int> stop_listening();
-  void say_farewell(std::uint32_t kind, const std::string& text);
+  void send_leave(std::uint32_t kind, const std::string& text);
   void expire();
   void look_at_awaited();
   [[nodiscard]] bool is_connected(int peer);
   [[noreturn]] void raise_loss(int peer);
   [[noreturn]] void time_out(const std::vector<int>& missing, bool called);
   [[nodiscard]] bool has_ended(int peer) const;
-  [[nodiscard]] std::optional<Failure> farewell_of(int peer);
+  [[nodiscard]] std::optional<Failure> received_leave(int peer);
   [[nodiscard]] std::string name_process(int peer) const;
   [[nodiscard]] std::string name_call() const { return detail::name_call(shown_.operation, shown_.sequence); }
 
@@ -114,23 +114,23 @@ class GlooChannel {
   std::optional<Failure> failure_;
   SteadyTime deadline_;
   bool running_ = false;  // an operation, until deadline_
-  bool expired_ = false;  // it has passed
+  bool expired_ = false;  // the deadline has passed
   std::set<GlooMessage*> in_flight_;
   static constexpr int kNobody = -1;
   int awaited_ = kNobody;  // the peer that wait_for() waits for
-  int lost_ = kNobody;     // it has gone without gloo's notice
-  int ended_looks_ = 0;    // for how many looks in a row its process has ended
+  int lost_ = kNobody;     // the peer has ended, but gloo did not notice
+  int ended_looks_ = 0;    // the number of looks in a row at which its process had ended
 
-  Farewell outbox_;
-  std::vector<Farewell> inbox_;                           // by rank
-  std::unique_ptr<GlooLink> link_;                        // after the memory of its messages
-  std::vector<NextCall> next_calls_;                      // by rank
-  std::vector<std::unique_ptr<GlooMessage>> last_words_;  // to the inbox, by rank
-  std::mutex last_words_mutex_;                           // one look at a time
-  Watchdog watchdog_;                                     // last: its thread uses the others
+  LeaveMessage outbox_;
+  std::vector<LeaveMessage> inbox_;                           // by rank
+  std::unique_ptr<GlooLink> link_;                            // after the memory of its messages
+  std::vector<NextCall> next_calls_;                          // by rank
+  std::vector<std::unique_ptr<GlooMessage>> leave_messages_;  // to the inbox, by rank
+  std::mutex leave_messages_mutex_;                           // one look at a time
+  Watchdog watchdog_;                                         // last: its thread uses the others
 };
 
-/// Pieces on their way. Its end calls off what has not arrived.
+/// Pieces in flight. The destructor cancels those that have not arrived.
 class GlooChannel::Batch {
  public:
   Batch() = default;

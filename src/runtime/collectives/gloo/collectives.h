@@ -9,9 +9,9 @@ namespace lrun::detail {
 
 /// Collectives named 'gloo', of processes on any hosts, over TCP; see GlooOperations and GlooChannel. Collective.
 ///
-/// Each rank is reached at the address of the interface through which it reaches the store; where that is the loopback
-/// and others are elsewhere, at that of the interface towards them. No name is looked up.
-/// A process that a rank forks cannot use the group: its copy throws lrun::Error, and ends without the others' notice.
+/// Each rank is reached at the address of the interface through which it reaches the store. If that is the loopback and
+/// other ranks are on other hosts: at that of the interface towards them. No name is looked up. A process that a rank
+/// forks cannot use the group: its copy throws lrun::Error, and ends without the others' notice.
 /// \throws Unsupported        this build has no gloo.
 /// \throws CollectiveTimeout  not all ranks came, or connected, within the timeout.
 /// \throws PeerLost           a rank ended meanwhile.

@@ -1,3 +1,5 @@
+// In: messages between two ranks, each in its own memory. Out: the same through the connections of LibTorch's
+// ProcessGroupGloo. Made by the group's setup, called by GlooChannel. The one file of liblrun that sees gloo.
 #include "runtime/collectives/gloo/link.h"
 
 #include <ATen/ops/from_blob.h>
@@ -16,15 +18,13 @@
 #include "runtime/collectives/common/background_thread.h"
 #include "runtime/collectives/common/pipe_signal.h"
 
-// The one file of liblrun that sees gloo.
-
 namespace lrun::detail {
 namespace {
 
 using namespace std::chrono_literals;
 
-/// Gloo's own timeouts close all connections before anybody could be told why, so that they must not strike; a socket
-/// takes no longer one.
+/// Gloo's own timeouts must not strike: they close all connections before a reason could be sent. A socket accepts no
+/// longer one.
 constexpr std::chrono::milliseconds kLongestOfGloo = 24h;
 
 /// The workers' store as gloo wants it, with our own client: c10d's waits without a deadline.

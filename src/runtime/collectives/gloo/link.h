@@ -10,9 +10,9 @@
 namespace lrun::detail {
 
 /// Messages between two ranks come in the order of their sending on each lane.
-enum class GlooLane : int { kCall = 1, kData = 2, kFarewell = 3, kNever = 4 };
+enum class GlooLane : int { kCall = 1, kData = 2, kLeave = 3, kNever = 4 };
 
-/// A message on its way, in memory that outlives it. Its destructor calls it off: the memory is not touched any more.
+/// A message in flight, in memory that outlives it. Its destructor cancels it: the memory is not touched any more.
 class GlooMessage {
  public:
   virtual ~GlooMessage() = default;
@@ -23,8 +23,8 @@ class GlooMessage {
   virtual void interrupt() = 0;
 };
 
-/// Messages between the ranks of a group over TCP: LibTorch's ProcessGroupGloo, of which nothing but its connections is
-/// used, because its own collectives can neither be called off nor say which rank is missing.
+/// Messages between the ranks of a group over TCP. Of LibTorch's ProcessGroupGloo only the connections are used,
+/// because its own collectives can neither be cancelled nor name the missing rank.
 ///
 /// Both ends of a message agree on its size; receiving another one would end the process.
 ///
@@ -36,7 +36,8 @@ class GlooLink {
   /// \throws std::exception  the connection to `peer` is lost.
   virtual std::unique_ptr<GlooMessage> send(int peer, const void* data, std::size_t bytes, GlooLane lane) = 0;
   virtual std::unique_ptr<GlooMessage> receive(int peer, void* data, std::size_t bytes, GlooLane lane) = 0;
-  /// Closes all connections: what waits on them throws, here and at the peers, who have read what was sent before.
+  /// Closes all connections: waits on them throw, here and at the peers, after these have read all messages sent
+  /// before.
   virtual void close() noexcept = 0;
 };
 

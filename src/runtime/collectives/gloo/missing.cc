@@ -1,4 +1,4 @@
-// In place of gloo_link.cc where gloo's headers are missing.
+// Replaces link.cc where gloo's headers are missing.
 
 #include <lrun/error.h>
 

@@ -1,3 +1,5 @@
+// In: one rank's operations in the order of posting. Out: their results in the tensors of each Post. Called by the gloo
+// group on the queue's thread.
 #include "runtime/collectives/gloo/operations.h"
 
 #include <algorithm>
@@ -10,11 +12,11 @@
 namespace lrun::detail {
 namespace {
 
-/// Up to here every rank sends everything to every other and reduces it all: one way instead of two.
+/// Up to this size every rank sends everything to every other and reduces it all: one way instead of two.
 constexpr std::size_t kShortBytes = 16 << 10;
 
-/// A piece of a long tensor: long enough that its messages cost little, short enough that reducing one hides behind
-/// the next and what the others send stays in the cache.
+/// A piece of a long tensor. It is long enough that its messages cost little, and short enough that its reduction
+/// overlaps with the next piece and the received data stays in the cache.
 constexpr std::size_t kPieceBytes = 4 << 20;
 
 std::byte* readable_of(const Post& post) {

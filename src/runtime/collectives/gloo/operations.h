@@ -10,8 +10,8 @@
 
 namespace lrun::detail {
 
-/// The operations of a gloo group, as one rank does its part of them: every rank reduces its share of each piece, in
-/// rank order and with the arithmetic of 'shm', while the next piece is on its way.
+/// One rank's part of the operations of a gloo group: every rank reduces its share of each piece, in rank order and
+/// with the arithmetic of 'shm', while the next piece is in flight.
 ///
 /// Threads  perform() on one thread at a time.
 class GlooOperations {
@@ -19,7 +19,7 @@ class GlooOperations {
   /// The channel outlives it.
   GlooOperations(GlooChannel& channel, int rank, int world_size);
 
-  /// Takes part in operation `sequence`, from telling the others the call to its end.
+  /// Takes part in operation `sequence`, from sending the call to its end.
   /// \param post  for kAllocateBucket the new bucket is put into post.output.
   /// \throws the group's failure.
   void perform(Post& post, std::uint64_t sequence);
@@ -48,7 +48,7 @@ class GlooOperations {
   GlooChannel& channel_;
   const int rank_;
   const int world_size_;
-  std::array<std::vector<std::byte>, 2> scratch_;  // what the others send, for two pieces at a time
+  std::array<std::vector<std::byte>, 2> scratch_;  // received data, for two pieces at a time
 };
 
 }  // namespace lrun::detail

@@ -15,7 +15,7 @@
 namespace lrun::detail {
 namespace {
 
-/// Raise it with any change of what travels between ranks.
+/// Raise it with any change of the format on the wire.
 constexpr std::uint32_t kGlooVersion = 1;
 
 /// c10d's texts come with a C++ stack trace.
@@ -75,15 +75,16 @@ std::optional<std::string> better_direction(const std::vector<GlooIdentity>& ran
 
 GlooSetup meet_and_connect(const GroupOptions& options) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + options.timeout;
-  GroupRendezvous meeting(options);
-  const std::string all = meeting.exchange(GlooIdentity{meeting.process(), meeting.local_address()}.line(), join_lines);
+  GroupRendezvous rendezvous(options);
+  const std::string all =
+      rendezvous.exchange(GlooIdentity{rendezvous.process(), rendezvous.local_address()}.line(), join_lines);
   std::vector<GlooIdentity> ranks;
   for (const std::string& line : split_lines(all)) ranks.push_back(GlooIdentity::parse(line));
   GlooSetup setup;
-  setup.peers = peers_of(ranks, meeting.process());
+  setup.peers = peers_of(ranks, rendezvous.process());
   const std::string address = address_for(ranks, options.rank);
   try {
-    setup.link = connect_gloo(options, address, "lrun/gloo/" + std::to_string(meeting.identity()) + "/");
+    setup.link = connect_gloo(options, address, "lrun/gloo/" + std::to_string(rendezvous.identity()) + "/");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

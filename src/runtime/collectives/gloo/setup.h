@@ -12,7 +12,7 @@
 
 namespace lrun::detail {
 
-/// What the ranks of a gloo group have once they have met.
+/// The connections and peers of a gloo group.
 struct GlooSetup {
   std::unique_ptr<GlooLink> link;
   GlooPeers peers;
@@ -21,7 +21,7 @@ struct GlooSetup {
 /// Meets the other ranks in the store and connects with all of them. Collective. \throws as make_gloo().
 GlooSetup meet_and_connect(const GroupOptions& options);
 
-/// Who a rank of a gloo group is and where it thinks that it can be reached: one line of words in the store. Value.
+/// The identity of a rank of a gloo group, and its address from its own view: one line in the store. Value.
 struct GlooIdentity {
   ProcessIdentity process;
   std::string address;  ///< A number.
@@ -32,8 +32,9 @@ struct GlooIdentity {
   bool operator==(const GlooIdentity&) const = default;
 };
 
-/// An address of another host's rank, towards which rank `self` has to look for one of its own: the one that it named
-/// serves this host only. Empty when that one is good, or when no rank of another host names a better one.
+/// The address of another host's rank, if rank `self` has to look for its own address towards it: the address that it
+/// published serves this host only. Empty when that one is good, or when no rank of another host published a better
+/// one.
 std::optional<std::string> better_direction(const std::vector<GlooIdentity>& ranks, int self);
 
 }  // namespace lrun::detail

@@ -58,9 +58,9 @@ std::vector<int> HostLayout::leaders() const {
 HostLayout meet_hosts(const GroupOptions& options) {
   GroupOptions all = options;
   all.name += "/hosts";
-  GroupRendezvous meeting(all);
-  const std::string host = options.host.empty() ? host_of_this_process(meeting.process()) : options.host;
-  const std::string hosts = meeting.exchange(host, join_lines);
+  GroupRendezvous rendezvous(all);
+  const std::string host = options.host.empty() ? host_of_this_process(rendezvous.process()) : options.host;
+  const std::string hosts = rendezvous.exchange(host, join_lines);
   GroupRendezvous::note_made(all);
   return HostLayout::of(split_lines(hosts));
 }

@@ -24,8 +24,8 @@ struct HostLayout {
   [[nodiscard]] std::vector<int> leaders() const;
 };
 
-/// Meets the other ranks in the store and asks on which hosts they are. Collective. One host are processes that can
-/// share memory: of one running kernel, with the same /dev/shm. \throws as GroupRendezvous.
+/// Meets the other ranks in the store and finds out on which hosts they are. Collective. Processes are on one host if
+/// they can share memory: they have the same running kernel and the same /dev/shm. \throws as GroupRendezvous.
 HostLayout meet_hosts(const GroupOptions& options);
 
 }  // namespace lrun::detail

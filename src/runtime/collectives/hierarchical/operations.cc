@@ -1,3 +1,5 @@
+// In: one rank's operations on the whole group. Out: operations of the group of its host and of the group of the hosts'
+// leaders. Called by the group 'shm+gloo' on the queue's thread.
 #include "runtime/collectives/hierarchical/operations.h"
 
 #include <ATen/TensorOperators.h>
@@ -15,7 +17,7 @@
 namespace lrun::detail {
 namespace {
 
-/// The same memory without the tensor's history, of which autograd would take notes.
+/// The same memory without the tensor's history, so that autograd does not record the change.
 at::Tensor memory_of(const at::Tensor& tensor) {
   return at::from_blob(tensor.mutable_data_ptr(), tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
 }
@@ -62,7 +64,7 @@ void HierarchicalOperations::perform(Post& post, std::uint64_t sequence) {
   }
 }
 
-/// Every rank hears every call, so that all find the same difference.
+/// Every rank gets every call, so that all find the same difference.
 void HierarchicalOperations::agree(const Call& call, std::uint64_t sequence) {
   std::vector<Call> calls(static_cast<std::size_t>(world_size_));
   Call mine = call;
@@ -142,7 +144,7 @@ void HierarchicalOperations::gather(const at::Tensor& all, const at::Tensor& min
 at::Tensor HierarchicalOperations::inside(const Call& call, const at::Tensor& input, const at::Tensor& output) {
   if (inside_ == nullptr) return {};
   at::Tensor result = inside_->finish({call, input, output, part_});
-  // From now on this host may wait for others, through its leader, whose own deadline is to strike first.
+  // From now on this host may wait for others through its leader. The leader's own deadline must strike first.
   if (layout_.hosts() > 1) part_.grace = 2 * inside_->timeout() + std::chrono::seconds(5);
   return result;
 }

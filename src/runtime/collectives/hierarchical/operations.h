@@ -10,8 +10,7 @@
 
 namespace lrun::detail {
 
-/// The operations of a group over several hosts, as one rank does its part of them with the groups of its host and of
-/// the leaders.
+/// One rank's part of the operations of a group over several hosts, with the groups of its host and of the leaders.
 ///
 /// Threads  perform() on one thread at a time.
 class HierarchicalOperations {

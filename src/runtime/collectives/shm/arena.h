@@ -14,8 +14,8 @@
 
 namespace lrun::detail {
 
-/// The buckets of a group: behind the fixed part the shared memory grows by one range a bucket, which holds one copy a
-/// rank. All ranks allocate the same in the same order, so each computes the same places without asking.
+/// The buckets of a group. Behind the fixed part the shared memory grows by one range per bucket, which holds one copy
+/// per rank. All ranks allocate the same in the same order, so each computes the same places without communication.
 ///
 /// Threads  any. Buckets may be freed after the group has ended.
 class ShmArena : public std::enable_shared_from_this<ShmArena> {
@@ -35,7 +35,7 @@ class ShmArena : public std::enable_shared_from_this<ShmArena> {
   };
   [[nodiscard]] Place find(const void* data, std::size_t bytes) const;
 
-  /// Rank `rank`'s copy of what this rank has at `data`, which find() has found.
+  /// Rank `rank`'s copy of this rank's memory at `data`, which find() has found.
   [[nodiscard]] std::byte* copy_of(int rank, const void* data) const;
 
   /// Makes the other ranks' copies of a new bucket present; they have filled them by now.

@@ -1,3 +1,5 @@
+// In: arrivals of this rank and failures. Out: a return when all ranks have arrived, or the group's failure on all of
+// them. Called by ShmOperations on the thread that performs; futexes in the group's shared memory wake the waiters.
 #include "runtime/collectives/shm/barrier.h"
 
 #include <sched.h>
@@ -70,7 +72,7 @@ void ShmBarrier::arrive_and_wait(bool patient) {
   } else if (!spin(phase, patient)) {
     sleep(phase);
   }
-  // What all ranks have done stays done, even if one of them has failed the group since.
+  // An operation that all ranks have completed stays complete, even if one of them has failed the group since.
   if (!complete(phase)) failure()->raise();
 }
 
@@ -124,8 +126,8 @@ bool ShmBarrier::spin(std::uint32_t phase, bool patient) const {
 void ShmBarrier::sleep(std::uint32_t phase) {
   ControlBlock& control = region_.control();
   for (;;) {
-    // Announced before the bell is read and the state looked at: who changes the state after that sees a sleeper, and
-    // who changed it before is seen.
+    // Announced before the bell is read and the state looked at. A later change of the state sees a sleeper, and an
+    // earlier change is seen here.
     control.sleepers.fetch_add(1);
     const std::uint32_t bell = control.bell.load();
     const bool wait = !complete(phase) && control.failure_state.load() == ControlBlock::kWell;
@@ -134,7 +136,7 @@ void ShmBarrier::sleep(std::uint32_t phase) {
     control.sleepers.fetch_sub(1);
 
     if (complete(phase) || control.failure_state.load() != ControlBlock::kWell) return;
-    if (all_arrived(phase)) return release(phase);  // the last one was killed before it could say so
+    if (all_arrived(phase)) return release(phase);  // the last one was killed before it recorded that
     check_peers(phase);
     if (std::chrono::steady_clock::now() < deadline_) continue;
     const std::vector<int> late = missing(phase);
@@ -190,12 +192,12 @@ std::optional<Failure> ShmBarrier::failure() {
   return failure_;
 }
 
-/// What the rank that fails the group says, once it has said it: it may be off its core for long in between.
+/// The failure, once the failing rank has written it: that rank may be off its core for long in between.
 Failure ShmBarrier::reported_failure() const {
   const ControlBlock& control = region_.control();
   for (Backoff backoff(std::chrono::steady_clock::now() + timeout_);; backoff.sleep()) {
     const int reporter = ControlBlock::reporter_of(control.failure_state.load());
-    // Before the look: what a rank said before it ended is seen.
+    // Before the look: a failure that a rank wrote before it ended is seen.
     const bool ended = reporter >= 0 && reporter != rank_ && !watch_.ended(std::array{reporter}).empty();
     if (control.failure_state.load() == ControlBlock::kFailed) {
       return {static_cast<Failure::Kind>(control.failure_kind), control.failure_text.data()};

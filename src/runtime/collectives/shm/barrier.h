@@ -17,11 +17,11 @@
 
 namespace lrun::detail {
 
-/// How the ranks of a shared-memory group wait for each other, and how they fail together.
+/// The barrier of a shared-memory group, and the failure that its ranks share.
 ///
-/// Arrival is one store into the rank's own cell, so that nothing is lost when a rank is killed at any instruction. Who
-/// finds all cells arrived completes the barrier and rings the bell. Waiters spin a little, then sleep on the bell;
-/// each tick of their sleep they look whether a missing peer has ended.
+/// Arrival is one store into the rank's own cell, so that nothing is lost when a rank is killed at any instruction. A
+/// rank that finds all cells arrived completes the barrier and rings the bell. Waiters spin a little, then sleep on the
+/// bell. At each tick of their sleep they check whether a missing peer has ended.
 ///
 /// Threads  begin() and arrive_and_wait() on one thread at a time; fail(), failure() and leave() on any.
 class ShmBarrier {
@@ -31,11 +31,12 @@ class ShmBarrier {
   ShmBarrier(const ShmRegion& region, int rank, std::vector<pid_t> pids, PeerWatch watch,
              std::chrono::milliseconds timeout, std::vector<int> ranks_above = {});
 
-  /// Starts a call: the deadline of all its barriers runs from now, and errors name it, or what it is a part of.
+  /// Starts a call: the deadline of all its barriers runs from now, and errors name it, or the larger operation
+  /// `shown`.
   void begin(Call::Operation operation, std::uint64_t sequence) { begin(sequence, Part{operation, sequence, {}}); }
   void begin(std::uint64_t sequence, const Part& shown);
 
-  /// Enters the next barrier and returns when all ranks have. What they wrote before is visible then.
+  /// Enters the next barrier and returns when all ranks have. Their earlier writes are visible then.
   /// \param patient  spin long, for the caller has nothing else to do; else leave the core to the training thread soon.
   /// \throws CollectiveTimeout, PeerLost, CollectiveMismatch, Error  the group has failed.
   void arrive_and_wait(bool patient);
@@ -44,7 +45,7 @@ class ShmBarrier {
   Failure fail(const Failure& failure);
   /// The group's failure, once there is one.
   [[nodiscard]] std::optional<Failure> failure();
-  /// Tells the others that this rank calls nothing any more.
+  /// Notifies the others that this rank makes no further calls.
   void leave() noexcept;
 
  private:

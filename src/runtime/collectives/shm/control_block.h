@@ -10,7 +10,7 @@
 
 namespace lrun::detail {
 
-/// What lies in the shared memory of a group: the control block with one cell a rank, then every rank's slots, then the
+/// The layout of a group's shared memory: the control block with one cell per rank, then every rank's slots, then the
 /// buckets. Raise kLayoutVersion with any change here or of Call: ranks may be linked with different versions of
 /// liblrun.
 inline constexpr std::uint32_t kLayoutVersion = 3;
@@ -31,7 +31,7 @@ struct alignas(kCellAlignment) RankCell {
 
   std::atomic<std::uint32_t> arrived{0};  ///< How many barriers the rank has entered; wraps.
   std::atomic<std::uint32_t> state{kAbsent};
-  /// 1: while its process lives, that holds a lock on the byte of the shared memory whose offset is the rank.
+  /// 1: while its process lives, it holds a lock on the byte of the shared memory whose offset is the rank.
   std::atomic<std::uint32_t> locks_byte{0};
   std::atomic<std::uint64_t> sequence{0};  ///< Of the last call it posted.
   /// The last two calls, by the parity of their sequence number: a rank may be one call ahead of a reader, not two.
@@ -42,7 +42,7 @@ struct ControlBlock {
   static constexpr std::size_t kTextBytes = 512;
   enum FailureState : std::uint32_t { kWell, kFailed, kReporting };
 
-  /// The state while `rank` writes what failed.
+  /// The state while `rank` writes the failure.
   static constexpr std::uint32_t reported_by(int rank) { return kReporting + static_cast<std::uint32_t>(rank); }
   /// That rank; negative in another state.
   static constexpr int reporter_of(std::uint32_t state) {
@@ -56,7 +56,7 @@ struct ControlBlock {
   alignas(kCellAlignment) std::atomic<std::uint32_t> generation{0};
   std::atomic<std::uint32_t> failure_state{kWell};
   std::atomic<std::uint32_t> bell{0};      ///< The futex word: rung when generation or failure_state changes.
-  std::atomic<std::uint32_t> sleepers{0};  ///< About how many sleep on it; too many after a death, never too few.
+  std::atomic<std::uint32_t> sleepers{0};  ///< About how many ranks sleep on it; too many after a death, never too few.
 
   /// Valid from kFailed on.
   alignas(kCellAlignment) std::uint32_t failure_kind = 0;

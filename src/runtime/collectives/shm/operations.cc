@@ -152,7 +152,7 @@ void ShmOperations::finish_short(const Post& post, std::uint64_t sequence) const
   reduce_here(call, sources, {&destination, 1}, call.count);
 }
 
-// Between the barrier before and the one after it, nobody but these lines touches the copies.
+// Between the barrier before and the one after, only this code touches the copies.
 void ShmOperations::direct(const Post& post) {
   const Call& call = post.call;
   const std::size_t bytes = post.input.nbytes();

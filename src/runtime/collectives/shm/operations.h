@@ -12,10 +12,10 @@
 
 namespace lrun::detail {
 
-/// The operations of a shared-memory group, as one rank does its part of them.
+/// One rank's part of the operations of a shared-memory group.
 ///
-/// Three ways, chosen alike on all ranks from what all posted:
-///   short      the message goes into the small slot before the first barrier, and everybody reads everybody's: one
+/// All ranks choose the same of three ways, from the calls that all posted:
+///   short      the message goes into the small slot before the first barrier, and every rank reads all of them: one
 ///              barrier
 ///   direct     all ranks passed the same part of the same bucket: no copy; each rank reduces its share of all copies
 ///   piecewise  any other memory: through the chunk slots, one barrier a chunk

@@ -32,7 +32,7 @@ ShmRegion ShmRegion::create(SharedMemory& memory, int world_size, std::uint64_t 
 }
 
 ShmRegion ShmRegion::open(const SharedMemory& memory, int world_size, std::uint64_t identity) {
-  // Of a smaller file the mapping would succeed, and end the process when it is touched.
+  // A mapping of a smaller file would succeed, and end the process when it is touched.
   if (memory.size() < bytes(world_size)) throw std::runtime_error("the shared memory belongs to another group");
   ShmRegion region(memory.map(0, bytes(world_size)), world_size);
   const ControlBlock& control = region.control();

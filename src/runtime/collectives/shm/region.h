@@ -32,7 +32,7 @@ class ShmRegion {
   [[nodiscard]] static std::size_t bytes(int world_size);
 
   [[nodiscard]] int world_size() const { return world_size_; }
-  /// The longest message for the small slots. Everybody reads everybody's, which costs more the more ranks there are.
+  /// The longest message for the small slots. Every rank reads all of them, which costs more the more ranks there are.
   [[nodiscard]] std::size_t short_bytes() const {
     return std::min(kSmallBytes, 2 * kSmallBytes / static_cast<std::size_t>(world_size_));
   }

@@ -1,3 +1,5 @@
+// In: the options of a group on one host. Out: memory that all its ranks have mapped, and their processes. Called by
+// make_shm().
 #include "runtime/collectives/shm/setup.h"
 
 #include <lrun/error.h>
@@ -19,7 +21,7 @@
 namespace lrun::detail {
 namespace {
 
-/// Who a rank is: one line of words in the store.
+/// The identity of a rank: one line in the store.
 struct Identity {
   std::uint32_t version = kLayoutVersion;
   ProcessIdentity process;
@@ -41,7 +43,7 @@ Identity Identity::parse(const std::string& line) {
   throw Error("a rank of the group says '" + line + "' in the store, which is not of this version of liblrun");
 }
 
-/// Throws the same on all ranks when they cannot share memory.
+/// Throws the same on all ranks if they cannot share memory.
 void check_identities(const std::vector<Identity>& identities) {
   std::set<std::string> hosts;
   for (std::size_t rank = 0; rank < identities.size(); ++rank) {
@@ -54,7 +56,7 @@ void check_identities(const std::vector<Identity>& identities) {
                     " hosts: backend 'shm' works on one, between several use 'auto' or 'gloo'");
 }
 
-/// The file of rank 0 in /dev/shm. Unlinks it at the end of the scope, however that is left.
+/// The file of rank 0 in /dev/shm. The destructor unlinks it.
 class NamedFile {
  public:
   explicit NamedFile(const std::string& name) : name_(name) {}
@@ -78,7 +80,7 @@ class NamedFile {
 /// One rank's steps to the memory of all.
 class Sharing {
  public:
-  explicit Sharing(const GroupOptions& options) : options_(options), meeting_(options) {}
+  explicit Sharing(const GroupOptions& options) : options_(options), rendezvous_(options) {}
 
   ShmSetup run() {
     meet();
@@ -99,15 +101,15 @@ class Sharing {
   [[nodiscard]] bool creates() const { return options_.rank == 0; }
 
   const GroupOptions options_;
-  GroupRendezvous meeting_;
+  GroupRendezvous rendezvous_;
   std::vector<Identity> identities_;
   pid_t creator_ = 0;  // rank 0 as seen from here; 0: in another pid namespace
   ShmSetup setup_;
 };
 
 void Sharing::meet() {
-  const Identity mine{kLayoutVersion, meeting_.process()};
-  const std::string all = meeting_.exchange(mine.line(), join_lines);
+  const Identity mine{kLayoutVersion, rendezvous_.process()};
+  const std::string all = rendezvous_.exchange(mine.line(), join_lines);
   for (const std::string& line : split_lines(all)) identities_.push_back(Identity::parse(line));
   check_identities(identities_);
   std::vector<pid_t> watched;
@@ -123,8 +125,8 @@ void Sharing::meet() {
 std::string Sharing::open(const std::function<SharedMemory()>& opener) {
   try {
     SharedMemory memory = opener();
-    setup_.region = creates() ? ShmRegion::create(memory, options_.world_size, meeting_.identity())
-                              : ShmRegion::open(memory, options_.world_size, meeting_.identity());
+    setup_.region = creates() ? ShmRegion::create(memory, options_.world_size, rendezvous_.identity())
+                              : ShmRegion::open(memory, options_.world_size, rendezvous_.identity());
     setup_.memory = std::move(memory);
     lock_own_byte();
     return {};
@@ -133,8 +135,8 @@ std::string Sharing::open(const std::function<SharedMemory()>& opener) {
   }
 }
 
-/// For those to whom this process is in another pid namespace. Ranks of one process would share its locks, and lose all
-/// of them when the first one closes its memory.
+/// For ranks in other pid namespaces. Ranks of one process would share its locks, and lose all of them when the first
+/// one closes its memory.
 void Sharing::lock_own_byte() {
   const auto rank = static_cast<std::size_t>(options_.rank);
   const auto shares_process = [&](const Identity& other) { return other.process == identities_[rank].process; };
@@ -162,9 +164,9 @@ std::string Sharing::populate_slots() {
   }
 }
 
-/// The first complaint of any rank, on all ranks; empty when all are content.
+/// The first refusal of any rank, on all ranks; empty if there is none.
 std::string Sharing::agree(const std::string& said) {
-  return meeting_.exchange(said, [](const std::vector<std::string>& lines) {
+  return rendezvous_.exchange(said, [](const std::vector<std::string>& lines) {
     for (std::size_t rank = 0; rank < lines.size(); ++rank) {
       if (!lines[rank].empty()) return "rank " + std::to_string(rank) + ": " + lines[rank];
     }
@@ -175,7 +177,7 @@ std::string Sharing::agree(const std::string& said) {
 bool Sharing::share_memfd() {
   std::string trouble;
   if (creates()) trouble = open([] { return SharedMemory::create(); });
-  const std::string fd = meeting_.exchange(
+  const std::string fd = rendezvous_.exchange(
       {}, [&](const std::vector<std::string>&) { return trouble.empty() ? std::to_string(setup_.memory.fd()) : ""; });
   if (!creates() && fd.empty()) trouble = "rank 0 made no memory";
   if (!creates() && !fd.empty()) {
@@ -186,11 +188,11 @@ bool Sharing::share_memfd() {
 }
 
 void Sharing::share_named() {
-  const std::string name = "/lrun-" + std::to_string(meeting_.identity());
+  const std::string name = "/lrun-" + std::to_string(rendezvous_.identity());
   NamedFile file(name);
   std::string trouble;
   if (creates()) trouble = open([&] { return file.create(); });
-  meeting_.exchange({}, [](const std::vector<std::string>&) { return std::string(); });
+  rendezvous_.exchange({}, [](const std::vector<std::string>&) { return std::string(); });
   if (!creates()) trouble = open([&] { return SharedMemory::open_named(name); });
   if (trouble.empty()) trouble = populate_slots();
   trouble = agree(trouble);

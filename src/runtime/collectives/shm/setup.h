@@ -11,19 +11,19 @@
 
 namespace lrun::detail {
 
-/// What the ranks of one host share once they have met: the memory, and who they are.
+/// The memory that the ranks of one host share, and their processes.
 struct ShmSetup {
   SharedMemory memory;
   ShmRegion region;
   std::vector<pid_t> pids;  ///< Of every rank, in its own pid namespace: for messages.
-  PeerWatch watch;          ///< Of the others; looks at `memory`, which has to stay open.
+  PeerWatch watch;          ///< Of the others; uses `memory`, which has to stay open.
 };
 
 /// Meets the other ranks in the store and opens memory that all of them share. Collective.
 ///
-/// Rank 0 makes a memfd, which the others open as /proc/<pid>/fd/<n>; nothing is left behind, whoever is killed when.
-/// Where that is refused (another pid namespace, another user, hidepid), rank 0 makes a file in /dev/shm that is
-/// unlinked as soon as all have opened it, or have failed to: only a signal that ends rank 0 in between leaves it
+/// Rank 0 makes a memfd, which the others open as /proc/<pid>/fd/<n>; nothing is left behind, whichever process is
+/// killed. If that is refused (another pid namespace, another user, hidepid), rank 0 makes a file in /dev/shm and
+/// unlinks it as soon as all have opened it, or have failed to. Only a signal that ends rank 0 in between leaves it
 /// there.
 ///
 /// \throws Unsupported        the ranks are on several hosts; the text says what to use there.

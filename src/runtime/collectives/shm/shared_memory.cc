@@ -1,3 +1,5 @@
+// In: sizes, ranges and processes. Out: memory that processes of one host share, as a descriptor and mappings; errors
+// as exceptions instead of SIGBUS. Called by the setup, the region and the arena of a shm group.
 #include "runtime/collectives/shm/shared_memory.h"
 
 #include <fcntl.h>
@@ -93,11 +95,11 @@ void SharedMemory::discard(std::size_t offset, std::size_t bytes) const noexcept
 void SharedMemory::populate(std::span<std::byte> pages, std::size_t offset) const {
   if (pages.empty() || ::madvise(pages.data(), pages.size(), kPopulateWrite) == 0) return;
   if (errno == EINVAL && reserve(offset, pages.size())) return;  // a kernel that does not know the advice
-  if (errno == EFAULT) errno = ENOSPC;                           // what a write would have met as SIGBUS
+  if (errno == EFAULT) errno = ENOSPC;                           // otherwise a write would get SIGBUS
   refuse("no room for " + std::to_string(pages.size()) + " bytes");
 }
 
-/// Gives the file room for them; the pages come when they are touched. False: errno says why not.
+/// Allocates room for them in the file; pages are made when they are touched. False: errno has the reason.
 bool SharedMemory::reserve(std::size_t offset, std::size_t bytes) const noexcept {
   for (;;) {
     if (::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return true;

@@ -39,7 +39,7 @@ class SharedMemory {
 
   /// A memfd: in no file system, of no size limit but memory.
   static SharedMemory create();
-  /// The one that process `pid` holds as descriptor `fd`. Needs /proc, the same pid namespace and the right to trace
+  /// The memory that process `pid` holds as descriptor `fd`. Needs /proc, the same pid namespace and the right to trace
   /// that process (as a rule: the same user).
   static SharedMemory open_of(pid_t pid, int fd);
 
