@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A program beside which is measured fails or hangs: the benchmark ends, says which and shows its last lines, and leaves
-# nothing behind. usage: failures.sh BENCH_FOLDER [BENCH_STORE]
+# A compared program fails or hangs: the benchmark ends, names it and shows its last lines, and leaves nothing behind.
+# usage: failures.sh BENCH_FOLDER [BENCH_STORE]
 set -euo pipefail
 bench=$1
 work=$(mktemp -d)

@@ -49,7 +49,7 @@ first_images() {
   } > "$3/$1-labels-idx1-ubyte"
 }
 
-# What follows the number of images in a real file; the reader may stop early.
+# The bytes behind the number of images in a real file; the reader may stop early.
 unpacked() { gzip -dc "/usr/share/datasets/fashion-mnist/$1.gz" 2> /dev/null | tail -c +9; }
 
 # The two ranks of a program, started by hand as a launcher would: two_ranks OUT PROGRAM [ARGS...]

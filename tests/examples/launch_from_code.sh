@@ -24,7 +24,7 @@ for strategy in ddp_spawn ddp_fork ddp_notebook; do
 done
 expect 2 2 "$LRUN" --devices 2 "$LAUNCH_MINIMAL"
 
-# A program without launch() is told why nobody trains.
+# A program without launch() gets a warning that nothing trains.
 "$LRUN" --devices 2 --strategy ddp_spawn "$DDP_MINIMAL" > "$work/out" 2> "$work/err" && fail "one rank trained alone"
 grep -q "strategy 'ddp_spawn' is for programs that start their ranks by lrun::launch()" "$work/err" ||
   fail "it is not told why" "$work/err"

@@ -27,7 +27,7 @@ grep -q '^resumed' "$work/killed.out" && fail "resumed from nothing" "$work/kill
 [ "$(tail -n 1 "$work/whole.out")" = "$(tail -n 1 "$work/resumed.out")" ] ||
   fail "another accuracy than without the stop" "$work/whole.out" "$work/resumed.out"
 
-# Stopped after an epoch for certain: what comes after it is done, what came before it is not.
+# Certainly stopped after an epoch: later epochs were not trained, earlier ones are not repeated.
 "$FASHION_MNIST" "${options[@]}" --epochs 2 --checkpoint "$work/third" > "$work/out" || fail "exit code $?" "$work/out"
 "$FASHION_MNIST" "${options[@]}" --checkpoint "$work/third" --resume > "$work/out" || fail "exit code $?" "$work/out"
 [ "$(head -n 1 "$work/out")" = "resumed after epoch 2" ] || fail "not resumed" "$work/out"

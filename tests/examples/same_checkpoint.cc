@@ -55,7 +55,7 @@ bool same(Training& a, Training& b) {
   return true;
 }
 
-/// The norm of what differs, in norms of `b`; all parameters together. A number that is none differs from all.
+/// The norm of the difference, in norms of `b`; all parameters together. A NaN differs from every number.
 bool close(const Training& a, const Training& b, double most) {
   const auto others = b.network.named_parameters();
   double difference = 0;

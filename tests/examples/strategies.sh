@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The loss over the whole batch, the real training and the strategies of one's own: what a strategy may change, and what not.
+# The loss over the whole batch, the real training and user-defined strategies: the parts that a strategy may change,
+# and those that it may not.
 # shellcheck source=tests/examples/common.sh
 source "$(dirname "$0")/common.sh"
 unset "${!LRUN_@}"  # lrun warns of those that it does not know; here it is to warn of nothing

@@ -1,6 +1,6 @@
-// A worker that does what its script says: fault_actor SCRIPT..., one script a rank. A script is a list of steps
-// between commas, each with its value behind a colon; scripts of several attempts stand between slashes, the last one
-// is repeated. Whatever it is started with and should not be (an open descriptor of the launcher) is told in a file.
+// A worker that follows a script: fault_actor SCRIPT..., one script per rank. A script is a list of steps between
+// commas, each with its value behind a colon; scripts of several attempts stand between slashes, the last one is
+// repeated. It reports leaks into its start (an open descriptor of the launcher) in a file.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -161,7 +161,7 @@ void obey_with(int code) {
   }
 }
 
-/// Always another process: who looks for it finds one that has ended. It gives up after a while, should nobody find it.
+/// Always another process: a reader finds one that has ended. It gives up after a while if no reader comes.
 [[noreturn]] void respawn() {
   ::signal(SIGCHLD, SIG_IGN);
   for (int generation = 0; generation < 30'000; ++generation) {
@@ -213,7 +213,7 @@ void count_descriptors_of_launcher() {
   leave(of_this_rank("files"), std::to_string(fewest));
 }
 
-/// The lock goes with the culprit; who waits for it loses a peer as a collective operation does.
+/// The lock goes with the culprit. A rank that waits for it loses a peer as a collective operation does.
 void hold_connection() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_EX); }
 
 void wait_for_the_culprits_end() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_SH); }

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     std::cerr << "unknown argument '" << argv[i] << "'\n";
     return 2;
   }
-  // What a shell's background job ignores, lrun would ignore as well.
+  // Signals that a shell's background job ignores would be ignored by lrun as well.
   for (const int number : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGPIPE}) std::signal(number, SIG_DFL);
   return RUN_ALL_TESTS();
 }

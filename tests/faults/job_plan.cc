@@ -25,14 +25,14 @@ const std::vector<std::pair<Kind, const char*>>& names() {
       {Kind::kStopNode, "is stopped with its workers"},
       {Kind::kContinue, "continues"},
       {Kind::kCut, "is cut off"},
-      {Kind::kCutToMeeting, "is not heard"},
-      {Kind::kCutFromMeeting, "does not hear"},
+      {Kind::kCutToLeader, "is not heard"},
+      {Kind::kCutFromLeader, "does not hear"},
       {Kind::kHeal, "is connected again"},
   };
   return kNames;
 }
 
-/// What may follow for a launcher, as a person could do it: only who stands still can go on.
+/// The deeds that may follow for a launcher: only a stopped one can continue.
 class Launchers {
  public:
   Launchers(JobPlan& plan, Chance& chance) : plan_(plan), chance_(chance) {
@@ -41,7 +41,7 @@ class Launchers {
 
   JobDeed next() {
     const int launcher = chance_.below(plan_.launchers);
-    const bool holds_meeting = launcher == 0;
+    const bool is_leader = launcher == 0;
     State& state = states_[static_cast<std::size_t>(launcher)];
     Kind kind = Kind::kStart;
     if (state == State::kStopped) {
@@ -51,11 +51,10 @@ class Launchers {
     } else if (state == State::kRuns) {
       std::vector<Kind> kinds{Kind::kKillAll,    Kind::kKillAll,      Kind::kKillGuard, Kind::kKillLauncher,
                               Kind::kKillWorker, Kind::kStopLauncher, Kind::kStopNode,  Kind::kTerminate};
-      // The meeting is not behind a proxy of its own.
-      if (!holds_meeting)
-        kinds.insert(kinds.end(), {Kind::kCut, Kind::kCut, Kind::kCutToMeeting, Kind::kCutFromMeeting});
-      // Most jobs cannot go on without it: often enough is seldom.
-      if (!holds_meeting || chance_.percent(30))
+      // The leader is not behind a proxy of its own.
+      if (!is_leader) kinds.insert(kinds.end(), {Kind::kCut, Kind::kCut, Kind::kCutToLeader, Kind::kCutFromLeader});
+      // Most jobs cannot go on without it, so this is rare.
+      if (!is_leader || chance_.percent(30))
         kind = chance_.one_of(kinds);
       else
         kind = Kind::kKillWorker;
@@ -78,15 +77,15 @@ class Launchers {
       case Kind::kStopNode:
         return State::kStopped;
       case Kind::kCut:
-      case Kind::kCutToMeeting:
-      case Kind::kCutFromMeeting:
+      case Kind::kCutToLeader:
+      case Kind::kCutFromLeader:
         return State::kCut;
       default:
         return State::kRuns;
     }
   }
 
-  /// Together, within a round, or after what it led to.
+  /// Together, within a round, or after the consequences.
   milliseconds pause() { return milliseconds(chance_.below(chance_.one_of(std::vector<int>{1, 50, 500, 4000}))); }
 
   JobPlan& plan_;

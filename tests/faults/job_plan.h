@@ -7,7 +7,7 @@
 
 namespace lrun::test {
 
-/// What happens to one launcher of a job, `after` the deed before it.
+/// One deed to a launcher of a job, `after` the deed before it.
 struct JobDeed {
   enum class Kind {
     kStart,         ///< it joins, as a new launcher where one of its number ran before
@@ -19,9 +19,9 @@ struct JobDeed {
     kStopLauncher,  ///< SIGSTOP to both of its processes: it is silent, and its workers go on
     kStopNode,      ///< ... to the workers, too
     kContinue,
-    kCut,             ///< between it and the meeting nothing arrives
-    kCutToMeeting,    ///< it is not heard
-    kCutFromMeeting,  ///< it does not hear
+    kCut,            ///< nothing passes between it and the leader
+    kCutToLeader,    ///< its messages do not arrive
+    kCutFromLeader,  ///< it receives no messages
     kHeal,
   };
 
@@ -32,10 +32,10 @@ struct JobDeed {
   bool operator==(const JobDeed&) const = default;
 };
 
-/// A job of several launchers and what happens to them. A value that follows from its seed alone.
+/// A job of several launchers and its deeds. A value that follows from its seed alone.
 struct JobPlan {
   std::string backend;
-  int launchers = 2;  ///< 0 holds the meeting
+  int launchers = 2;  ///< 0 hosts the rendezvous
   int least = 1;
   int most = 2;
   int workers = 1;  ///< of each launcher
@@ -44,7 +44,7 @@ struct JobPlan {
   bool begins_at_once = false;  ///< the deeds do not wait for the first step of the training
   std::vector<JobDeed> deeds;
   std::chrono::milliseconds goes_on_for{0};  ///< after the last of them
-  bool heals = true;                         ///< at the end, when also who stands still goes on
+  bool heals = true;                         ///< at the end, when stopped launchers continue, too
 
   bool operator==(const JobPlan&) const = default;
 };
@@ -52,10 +52,10 @@ struct JobPlan {
 /// The plan with this number among those of a seed. Pure.
 JobPlan make_job_plan(std::uint64_t seed, int number);
 
-/// What a person needs to see of it, on several lines.
+/// A description for people, on several lines.
 std::string to_text(const JobPlan& plan);
 
-/// It, or its network, stands still or is killed at some time: what it comes to may differ from the others' end.
+/// It, or its network, is stopped or killed at some time: its outcome may differ from the others'.
 bool is_disturbed(const JobPlan& plan, int launcher);
 bool has_deed(const JobPlan& plan, JobDeed::Kind kind);
 

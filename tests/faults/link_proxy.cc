@@ -23,7 +23,8 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-/// What is there now; false at the end of the connection. The buffer of a loopback connection takes what launchers say.
+/// Reads the bytes that are there now; false at the end of the connection. The buffer of a loopback connection is large
+/// enough for the messages of launchers.
 bool pass_on(const Fd& from, const Fd& to) {
   char bytes[65536];
   const ssize_t count = ::recv(from.get(), bytes, sizeof bytes, MSG_DONTWAIT);
@@ -34,8 +35,8 @@ bool pass_on(const Fd& from, const Fd& to) {
 
 }  // namespace
 
-LinkProxy::LinkProxy(std::uint16_t meeting)
-    : meeting_(meeting), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+LinkProxy::LinkProxy(std::uint16_t rendezvous)
+    : rendezvous_(rendezvous), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address = loopback(0);
   socklen_t size = sizeof address;
   if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
@@ -61,30 +62,30 @@ void LinkProxy::run() {
     };
     watch(listener_, cut == Cut::kNone);
     for (const Connection& connection : connections_) {
-      watch(connection.launcher, cut == Cut::kNone || cut == Cut::kFromMeeting);
-      watch(connection.meeting, cut == Cut::kNone || cut == Cut::kToMeeting);
+      watch(connection.launcher, cut == Cut::kNone || cut == Cut::kFromLeader);
+      watch(connection.rendezvous, cut == Cut::kNone || cut == Cut::kToLeader);
     }
     if (::poll(polled.data(), polled.size(), kLookAgainMs) <= 0 || cut_ != cut) continue;
     std::size_t at = 1;
     for (Connection& connection : connections_) {
       const bool from_launcher = polled[at++].revents != 0;
-      const bool from_meeting = polled[at++].revents != 0;
-      if (from_launcher && !pass_on(connection.launcher, connection.meeting)) connection.over = true;
-      if (from_meeting && !pass_on(connection.meeting, connection.launcher)) connection.over = true;
+      const bool from_rendezvous = polled[at++].revents != 0;
+      if (from_launcher && !pass_on(connection.launcher, connection.rendezvous)) connection.over = true;
+      if (from_rendezvous && !pass_on(connection.rendezvous, connection.launcher)) connection.over = true;
     }
     connections_.remove_if([](const Connection& connection) { return connection.over; });
     if (polled.front().revents != 0) take_connection();
   }
 }
 
-/// Who connects while nobody listens at the meeting finds the connection closed.
+/// A client that connects while nobody listens at the rendezvous finds the connection closed.
 void LinkProxy::take_connection() {
   Fd launcher(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  Fd meeting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const sockaddr_in address = loopback(meeting_);
-  if (!launcher || !meeting) return;
-  if (::connect(meeting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return;
-  connections_.push_back({std::move(launcher), std::move(meeting)});
+  Fd rendezvous(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in address = loopback(rendezvous_);
+  if (!launcher || !rendezvous) return;
+  if (::connect(rendezvous.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return;
+  connections_.push_back({std::move(launcher), std::move(rendezvous)});
 }
 
 }  // namespace lrun::test

@@ -9,14 +9,14 @@
 
 namespace lrun::test {
 
-/// The network between one launcher and the meeting: a port on loopback whose connections lead to another one, until it
-/// is cut. Then nothing arrives and nothing is closed, as with a cable that is pulled. Has a thread of its own.
+/// The network between one launcher and the rendezvous: a port on loopback whose connections lead to another one, until
+/// it is cut. Then nothing arrives and nothing is closed, as with a cable that is pulled. Has a thread of its own.
 class LinkProxy {
  public:
-  enum class Cut { kNone, kBothWays, kToMeeting, kFromMeeting };
+  enum class Cut { kNone, kBothWays, kToLeader, kFromLeader };
 
-  /// \param meeting  port on loopback; nobody has to listen there yet
-  explicit LinkProxy(std::uint16_t meeting);
+  /// \param rendezvous  port on loopback; it need not be open yet
+  explicit LinkProxy(std::uint16_t rendezvous);
   LinkProxy(const LinkProxy&) = delete;
   LinkProxy& operator=(const LinkProxy&) = delete;
   ~LinkProxy();
@@ -27,14 +27,14 @@ class LinkProxy {
  private:
   struct Connection {
     Fd launcher;
-    Fd meeting;
+    Fd rendezvous;
     bool over = false;
   };
 
   void run();
   void take_connection();
 
-  std::uint16_t meeting_;
+  std::uint16_t rendezvous_;
   std::uint16_t port_ = 0;
   Fd listener_;
   std::atomic<Cut> cut_{Cut::kNone};

@@ -21,7 +21,7 @@ void expect_interrupted(RunPlan& plan, int signal_number) {
   plan.expected.may_have_no_run = !plan.when_ready;
 }
 
-/// Continued, asked twice and killed after that: whatever happened before, this ends it.
+/// Continued, asked twice and killed after that: this ends it in any state.
 void end_for_sure(Chance& chance, RunPlan& plan) {
   const milliseconds soon(chance.below(60));
   plan.deeds.push_back({Target::kLauncher, 0, SIGCONT, milliseconds(chance.below(30))});
@@ -80,7 +80,7 @@ RunPlan launcher_killed(Chance& chance) {
   return plan;
 }
 
-/// Then nobody is left to end what has a session of its own: there is none in this run.
+/// Then nothing is left that could end processes in sessions of their own: there are none in this run.
 RunPlan both_killed(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "kill -9 of both at the same time", 1, false);
   for (std::string& script : plan.scripts) script = chance.percent(50) ? "meet,wait" : "ignore,meet,wait";
@@ -139,7 +139,7 @@ RunPlan interrupted_restarts(Chance& chance) {
   }
   std::string& scripts = script_of(plan, culprit);
   scripts.clear();
-  // Whatever happens (in the first 400 ms) finds the run at work: 60 attempts take at least 480 ms.
+  // A fault in the first 400 ms always meets a running lrun: 60 attempts take at least 480 ms.
   for (int attempt = 0; attempt < 60; ++attempt)
     add_attempt(scripts, fmt::format("sleep:{},exit:{}", chance.between(8, 16), attempt + 1));
   plan.options.insert(plan.options.end(),
@@ -154,7 +154,7 @@ RunPlan interrupted_restarts(Chance& chance) {
     plan.deeds = {{Target::kLauncher, 0, SIGKILL, delay}};
     plan.expected.anything = true;
   } else {
-    // What stops at that moment because a worker failed ends with that.
+    // Workers that are being stopped because one failed end with that.
     plan.deeds = {{Target::kGuard, 0, chance.percent(50) ? SIGTERM : SIGINT, delay}};
     plan.expected.anything = true;
   }
@@ -176,7 +176,7 @@ RunPlan anything(Chance& chance) {
   for (int deed = chance.between(1, 5); deed > 0; --deed) {
     const auto target = chance.one_of(std::vector<Target>{Target::kWorker, Target::kGuard, Target::kLauncher});
     int number = chance.one_of(kSignals);
-    // With both gone nobody is left to end what has a session of its own.
+    // With both killed nothing is left that could end processes in sessions of their own.
     if (target != Target::kWorker && number == SIGKILL && std::exchange(one_is_killed, true)) number = SIGTERM;
     plan.deeds.push_back({target, chance.below(plan.world_size), number, milliseconds(chance.below(40))});
   }

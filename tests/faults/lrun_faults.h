@@ -5,7 +5,7 @@
 
 namespace lrun::test {
 
-/// Runs in which lrun itself, and not a worker, meets with something.
+/// Runs in which lrun itself, and not a worker, meets a fault.
 RunPlan stopped_worker(Chance& chance);
 RunPlan signal_to_lrun(Chance& chance);
 RunPlan guard_killed(Chance& chance);

@@ -33,7 +33,7 @@ struct Launcher {
   LrunEnd end;
 };
 
-std::string in_words(const LrunEnd& end) {
+std::string end_text(const LrunEnd& end) {
   return end.exited ? fmt::format("exited with {}", end.code) : fmt::format("died of signal {}", end.signal_number);
 }
 
@@ -43,11 +43,11 @@ bool is_end_of_job_terminated(const LrunEnd& end) {
   return (end.exited && end.code == 128 + SIGTERM) || (!end.exited && end.signal_number == SIGTERM);
 }
 
-/// One job and what is wrong with it.
+/// One job and its problems.
 class Play {
  public:
-  explicit Play(const JobPlan& plan) : plan_(plan), meeting_(static_cast<std::uint16_t>(free_port())) {
-    for (int i = 1; i < plan.launchers; ++i) proxies_[i] = std::make_unique<LinkProxy>(meeting_);
+  explicit Play(const JobPlan& plan) : plan_(plan), rendezvous_(static_cast<std::uint16_t>(free_port())) {
+    for (int i = 1; i < plan.launchers; ++i) proxies_[i] = std::make_unique<LinkProxy>(rendezvous_);
   }
 
   PlayedJob run() {
@@ -74,7 +74,7 @@ class Play {
   static std::string name_of(int number) { return fmt::format("node{}", number); }
 
   void start(int number) {
-    const int port = number == 0 ? meeting_ : proxies_[number]->port();
+    const int port = number == 0 ? rendezvous_ : proxies_[number]->port();
     std::vector<std::string> words{"--rdzv-id",
                                    "random",
                                    "--rdzv-endpoint",
@@ -169,13 +169,13 @@ class Play {
     const auto proxy = proxies_.find(number);
     if (proxy == proxies_.end()) return;
     const std::map<Kind, LinkProxy::Cut> cuts{{Kind::kCut, LinkProxy::Cut::kBothWays},
-                                              {Kind::kCutToMeeting, LinkProxy::Cut::kToMeeting},
-                                              {Kind::kCutFromMeeting, LinkProxy::Cut::kFromMeeting},
+                                              {Kind::kCutToLeader, LinkProxy::Cut::kToLeader},
+                                              {Kind::kCutFromLeader, LinkProxy::Cut::kFromLeader},
                                               {Kind::kHeal, LinkProxy::Cut::kNone}};
     proxy->second->cut(cuts.at(kind));
   }
 
-  /// Whoever stands still goes on, and the training is to end with the next step of all ranks.
+  /// Stopped launchers continue, and the training ends with the next step of all ranks.
   void let_it_end() {
     for (const Launcher& launcher : launchers_) signal_all(*launcher.process, SIGCONT);
     for (const auto& [number, proxy] : proxies_) {
@@ -188,20 +188,20 @@ class Play {
   void check_end(Launcher& launcher) {
     launcher.end = launcher.process->wait();  // complains when a minute is not enough
     played_.transcript += fmt::format("launcher {} {}: {}\n{}", launcher.number, launcher.killed ? "was killed" : "",
-                                      in_words(launcher.end), launcher.process->err());
+                                      end_text(launcher.end), launcher.process->err());
     if (launcher.killed) return;
     const bool fits = (launcher.end.exited && (launcher.end.code == 0 || launcher.end.code == kRefused)) ||
                       (has_deed(plan_, Kind::kKillWorker) && is_end_of_worker_killed(launcher.end)) ||
                       (has_deed(plan_, Kind::kTerminate) && is_end_of_job_terminated(launcher.end));
-    if (!fits) complain(fmt::format("launcher {} {}", launcher.number, in_words(launcher.end)));
+    if (!fits) complain(fmt::format("launcher {} {}", launcher.number, end_text(launcher.end)));
     const bool is_well = launcher.end.exited && launcher.end.code == 0;
     if (!is_well && !launcher.terminated && !contains(launcher.process->err(), "error: ")) {
-      complain(fmt::format("launcher {} does not say why it {}", launcher.number, in_words(launcher.end)));
+      complain(fmt::format("launcher {} does not say why it {}", launcher.number, end_text(launcher.end)));
     }
   }
 
-  /// Nothing happened to it but through the others, and it was there from the beginning: on a busy machine it may come
-  /// when the job is over. (On one that stands still it may have been given up.)
+  /// No deed was done to it, and it was there from the beginning: on a busy machine it may come when the job is over.
+  /// (A launcher that is stopped may have been given up.)
   [[nodiscard]] bool is_undisturbed(const Launcher& launcher) const {
     return began_.count(name_of(launcher.number)) != 0 && !plan_.late[static_cast<std::size_t>(launcher.number)] &&
            !is_disturbed(plan_, launcher.number) && !contains(launcher.process->err(), "silent for") &&
@@ -237,7 +237,7 @@ class Play {
 
   const JobPlan& plan_;
   TemporaryFolder folder_;
-  std::uint16_t meeting_;
+  std::uint16_t rendezvous_;
   std::map<int, std::unique_ptr<LinkProxy>> proxies_;
   std::vector<Launcher> launchers_;
   PlayedJob played_;

@@ -41,11 +41,11 @@ std::string shortened_to(std::size_t most, const std::string& text) {
   return shown;
 }
 
-std::string in_words(const LrunEnd& end) {
+std::string end_text(const LrunEnd& end) {
   return end.exited ? fmt::format("exited with {}", end.code) : fmt::format("died of signal {}", end.signal_number);
 }
 
-/// One run and what is wrong with it.
+/// One run and its problems.
 class Play {
  public:
   explicit Play(const RunPlan& plan) : plan_(plan), lrun_(arguments(), options()), began_(Clock::now()) {}
@@ -59,7 +59,7 @@ class Play {
     check_named();
     for (std::string& problem : problems_in(folder_.path(), lrun_.state(), plan_)) complain(std::move(problem));
     played_.transcript =
-        fmt::format("lrun {} after {} ms\nstdout: {}\nstderr: {}", in_words(end), played_.to_the_end.count(),
+        fmt::format("lrun {} after {} ms\nstdout: {}\nstderr: {}", end_text(end), played_.to_the_end.count(),
                     shortened_to(400, lrun_.out()), shortened_to(4000, lrun_.err()));
     return std::move(played_);
   }
@@ -93,7 +93,7 @@ class Play {
 
   void complain(std::string problem) { played_.problems.push_back(std::move(problem)); }
 
-  /// The pid that the worker of this rank has told; 0 while it has not.
+  /// The pid that the worker of this rank has reported; 0 before that.
   [[nodiscard]] pid_t pid_of(int rank) const {
     std::ifstream file(folder_ / fmt::format("ready.{}.0", rank));
     pid_t pid = 0;
@@ -103,7 +103,7 @@ class Play {
 
   bool wait_for_all() {
     int rank = 0;
-    // What is printed meanwhile must be read, or nobody gets ready.
+    // Output must be read meanwhile, or no worker gets ready.
     (void)lrun_.read_until([&] {
       while (rank < plan_.world_size && pid_of(rank) > 0) ++rank;
       return rank == plan_.world_size || has_ended();
@@ -146,7 +146,7 @@ class Play {
     return launcher_ > 0 && lrun_.is_process(launcher_) ? launcher_ : -1;
   }
 
-  /// Everything is to be gone a second after lrun, but on a loaded machine.
+  /// Everything must be gone a second after lrun, but on a loaded machine.
   void wait_for_the_last() {
     const auto begin = Clock::now();
     const bool gone = eventually([&] { return lrun_.processes().empty() && !anybody_lives(folder_.path()); }, 10s);
@@ -163,13 +163,13 @@ class Play {
     if (expected.anything) return;
     const bool right = expected.exit_code >= 0 ? end.exited && end.code == expected.exit_code
                                                : !end.exited && end.signal_number == expected.signal_number;
-    // Whoever blames another one passes on another code: that counts as one thing, among the names.
-    if (!right && expected.culprit < 0) complain("lrun " + in_words(end));
+    // If lrun blames another worker, its exit code differs, too: that counts once, as a wrong name.
+    if (!right && expected.culprit < 0) complain("lrun " + end_text(end));
     ends_right_ = right;
     if (lrun_.err().find(expected.says) == std::string::npos) complain("lrun does not say: " + expected.says);
   }
 
-  /// Whoever waits for lrun, result.json and the verdict are told the same. (Who is killed tells nothing.)
+  /// lrun's exit code, result.json and the verdict must agree. (A killed lrun writes neither.)
   void check_told_alike(const LrunEnd& end) {
     const bool killed = std::any_of(plan_.deeds.begin(), plan_.deeds.end(), [](const Deed& deed) {
       return deed.target != Deed::Target::kWorker && deed.signal_number == SIGKILL;

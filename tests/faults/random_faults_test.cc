@@ -25,7 +25,7 @@ std::string quantiles(std::vector<std::chrono::milliseconds> times) {
   return fmt::format("p50 {} ms, p99 {} ms, longest {} ms", at(50), at(99), times.back().count());
 }
 
-/// Counts what many runs came to.
+/// Counts the outcomes of many runs.
 class Tally {
  public:
   void add(int number, const RunPlan& plan, const PlayedRun& played) {
@@ -70,7 +70,7 @@ TEST(RandomFaults, EveryRunEndsLeavesNothingAndNamesTheCulprit) {
   const bool is_wrapped = std::getenv("LRUN_TEST_UNDER") != nullptr;
   const auto one = [&](int number) {
     RunPlan plan = make_run_plan(settings().seed, number);
-    // Whatever it runs below (valgrind) needs descriptors of its own, and time, and dies of some failures of exec.
+    // Below a tool (valgrind) lrun needs more descriptors and time, and dies of some failures of exec.
     if (is_wrapped && (plan.file_limit > 0 || to_text(plan).find("bad-interpreter") != std::string::npos)) return;
     if (is_wrapped) plan.limit *= 4;
     tally.add(number, plan, play(plan));
@@ -81,7 +81,7 @@ TEST(RandomFaults, EveryRunEndsLeavesNothingAndNamesTheCulprit) {
   } else {
     for_each_number(settings().runs, one);
   }
-  // Deaths that lrun sees together, because it was slowed down or stood still, have an order with pidfds only.
+  // Deaths that lrun sees together, because it was slowed down or stopped, have an order with pidfds only.
   const bool order_is_known = !is_wrapped && std::getenv("LRUN_NO_PIDFD") == nullptr;
   tally.judge(order_is_known ? 99 : 80);
 }

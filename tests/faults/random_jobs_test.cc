@@ -1,4 +1,4 @@
-// Jobs of several launchers to which anything happens. random_jobs [--runs=N] [--seed=S] [--only=N] [--at-once=N]
+// Jobs of several launchers with random faults. random_jobs [--runs=N] [--seed=S] [--only=N] [--at-once=N]
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(RandomJobs, EveryJobEndsOnceAndLeavesNothing) {
   std::cout << fmt::format(
       "{} of {} jobs trained, in {} rounds; from the last deed to the end: p50 {} ms, longest {} ms\n", trained,
       times.size(), rounds, times[times.size() / 2].count(), times.back().count());
-  // Or nothing is seen.
+  // Or the test sees nothing.
   EXPECT_GE(trained * 2, settings().runs);
 }
 

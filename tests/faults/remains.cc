@@ -84,8 +84,8 @@ void check_run_folder(const fs::path& run, const RunPlan& plan, Problems& proble
   if (!killed && !never_ran) check_events(run / "events.jsonl", problems);
 }
 
-/// What is below its run's cgroup is gone with the run, and so is the cgroup. The launcher removes it as the last thing
-/// that it does when its guard was killed.
+/// All processes below its run's cgroup are gone with the run, and so is the cgroup. If the guard was killed, the
+/// launcher removes it last.
 void check_cgroup(const fs::path& run, Problems& problems) {
   const std::string own = cgroup_path(text_of("/proc/self/cgroup"), "").value_or("/");
   for (const fs::path mount_point : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
@@ -108,7 +108,7 @@ void check_state(const fs::path& state, const RunPlan& plan, Problems& problems)
   }
 }
 
-/// What rank 0 counted is the same in every attempt after the first, in which things are opened once for all.
+/// Rank 0 counts the same in every attempt after the first, which opens some things once for all attempts.
 void check_counts(const fs::path& folder, Problems& problems) {
   int first = 0;
   for (int attempt = 1; fs::exists(folder / fmt::format("files.0.{}", attempt)); ++attempt) {

@@ -8,7 +8,7 @@
 
 namespace lrun::test {
 
-/// What result.json says of a run.
+/// The content of result.json.
 struct Result {
   std::string reason;  ///< empty: there is no such file
   int exit_code = -1;
@@ -23,8 +23,8 @@ Result read_result(const std::filesystem::path& state);
 /// True while an actor or anything it started lives, also one that hides its environment.
 bool anybody_lives(const std::filesystem::path& folder);
 
-/// What a run left and should not have left: in its own folder, in TMPDIR and in the state folder. Also what the actors
-/// complained about.
+/// Remains of a run that should not be there: in its own folder, in TMPDIR and in the state folder. Also the complaints
+/// of the actors.
 std::vector<std::string> problems_in(const std::filesystem::path& folder, const std::filesystem::path& state,
                                      const RunPlan& plan);
 

@@ -23,9 +23,9 @@ RunPlan worker_fault(Chance& chance) {
   const Ending ending = random_ending(chance);
   const std::string before = prelude(chance);
   const bool at_once = chance.percent(35);
-  // Whoever waits for a meeting that never happens is as good a bystander.
+  // A worker that waits for a rendezvous that never completes is an equally good bystander.
   const std::string when = at_once ? "" : fmt::format("meet,sleep:{},", chance.below(30));
-  // Descriptors are needed to meet: they are used up afterwards.
+  // The rendezvous needs descriptors, so they are used up afterwards.
   script_of(plan, culprit) = before == "files," ? when + before + ending.step : before + when + ending.step;
   blame(plan, culprit, ending);
   return plan;
@@ -96,7 +96,7 @@ int descriptors_of_worker(const RunPlan& plan) {
   return has("/dev/null") ? 4 : 6;
 }
 
-/// These and 48 are said to be enough: then with them everything works, and without lrun refuses.
+/// These and 48 are documented to be enough: with that many everything must work, with fewer lrun refuses.
 RunPlan few_descriptors(Chance& chance) {
   RunPlan plan = worker_fault(chance);
   plan.file_limit = descriptors_of_worker(plan) * plan.world_size + 48;
@@ -147,7 +147,7 @@ RunPlan restarted(Chance& chance) {
   return plan;
 }
 
-/// Somebody removes the run's folder, and the run goes on without it.
+/// The run's folder is removed, and the run goes on without it.
 RunPlan folder_lost(Chance& chance) {
   RunPlan plan = quiet_plan(chance, "a worker fails in a run whose folder was removed");
   const int culprit = chance.below(plan.world_size);

@@ -7,7 +7,7 @@
 
 namespace lrun::test {
 
-/// What the test does to a run from outside, `after` the deed before it.
+/// One deed of the test to a run, `after` the deed before it.
 struct Deed {
   enum class Target {
     kWorker,     ///< `rank`
@@ -25,7 +25,7 @@ struct Deed {
   bool operator==(const Deed&) const = default;
 };
 
-/// What a run must come to.
+/// The required outcome of a run.
 struct Expectation {
   int exit_code = -1;  ///< -1: it dies of `signal_number`
   int signal_number = 0;
@@ -34,15 +34,15 @@ struct Expectation {
   int culprit = -1;              ///< the rank to blame; -1: no worker is
   std::string ending;            ///< of the culprit: 'exited' or 'signaled'
   int value = 0;
-  std::string says;       ///< must be in what lrun says
-  bool anything = false;  ///< any end will do that is bounded, clean and told alike everywhere
+  std::string says;       ///< must be in lrun's output
+  bool anything = false;  ///< any end is accepted that is bounded, clean and reported alike everywhere
 
   bool operator==(const Expectation&) const = default;
 };
 
 /// One short run of lrun with a fault in it. A value that follows from its seed alone.
 struct RunPlan {
-  std::string kind;  ///< what happens, for people
+  std::string kind;  ///< the fault, for people
   int world_size = 1;
   std::vector<std::string> options;  ///< of lrun; '@' is the run's own folder
   std::string program;               ///< empty: the actor, which plays `scripts`
@@ -61,7 +61,7 @@ struct RunPlan {
 /// The run with this number among those of a seed. Pure.
 RunPlan make_run_plan(std::uint64_t seed, int number);
 
-/// What a person needs to see of it, on several lines.
+/// A description for people, on several lines.
 std::string to_text(const RunPlan& plan);
 
 }  // namespace lrun::test

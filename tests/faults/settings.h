@@ -6,7 +6,7 @@
 
 namespace lrun::test {
 
-/// What the command line of the test program says.
+/// The command line of the test program.
 struct Settings {
   std::uint64_t seed = 0;  ///< by chance where none is given
   int runs = 20;

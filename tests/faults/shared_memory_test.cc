@@ -71,7 +71,7 @@ TEST(RandomFaults, AWorkerKilledAmongOthersIsNamedAndLeavesNoSharedMemory) {
   std::cout << "named " << runs - static_cast<int>(not_named.size()) << " of " << runs << std::endl;
   for (const std::string& trouble : not_named) std::cout << trouble << std::endl;
   EXPECT_LE(static_cast<int>(not_named.size()) * 100, runs);
-  // What other tests of this machine make meanwhile goes away with them.
+  // Memory that other tests of this machine make meanwhile goes away with them.
   std::vector<std::string> left;
   EXPECT_TRUE(eventually([&] {
     const std::set<std::string> now = shared_memory_of_lrun();

@@ -20,7 +20,7 @@ const std::vector<int>& signals_that_end() {
   return kSignals;
 }
 
-// What workers do that are not to blame: obedient ones end when they are told, the others have to be killed.
+// The behaviour of workers that are not to blame: obedient ones end on a signal, the others have to be killed.
 const std::vector<std::string>& obedient_lives() {
   static const std::vector<std::string> kLives{"meet,wait",
                                                "meet,wait",

@@ -7,15 +7,15 @@
 
 namespace lrun::test {
 
-/// How a culprit ends: the step of its script, and what the verdict must say of it.
+/// How a culprit ends: the step of its script, and the facts that the verdict must name.
 struct Ending {
   std::string step;
   std::string ending;  ///< 'exited' or 'signaled'
   int value = 0;
 };
 
-/// A run in which nobody fails: world size, options, and a life for every worker. Some end early with code 0 where that
-/// is wanted; some obey no request to end.
+/// A run without a failure: world size, options, and a script for every worker. Some may end early with code 0; some
+/// ignore requests to end.
 RunPlan quiet_plan(Chance& chance, std::string kind, int least_workers = 1, bool early_ends = true);
 
 std::string& script_of(RunPlan& plan, int rank);
@@ -25,7 +25,7 @@ void add_attempt(std::string& scripts, const std::string& script);
 /// A signal that ends a process by default, but for SIGSTOP's kind.
 int ending_signal(Chance& chance);
 Ending random_ending(Chance& chance);
-/// What a culprit may do before its end: steps, each with a comma behind it; empty: nothing.
+/// Steps that a culprit may take before its end, each with a comma behind it; empty: none.
 std::string prelude(Chance& chance);
 
 /// The run is to end with this worker named.

@@ -15,7 +15,7 @@ void demand(bool holds) {
 
 }  // namespace
 
-/// Input: what a worker left in its error file, and what another launcher might send as a record.
+/// Input: a worker's error file, and a record that another launcher might send.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto file = lrun::parse_error_file(text);

@@ -1,4 +1,4 @@
-// What a launcher gets from the one that started it on its host, and the other way round.
+// Frames between a launcher and the one that started it on its host, in both directions.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

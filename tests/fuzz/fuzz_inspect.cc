@@ -1,5 +1,5 @@
-// What other programs, the kernel and the files of a run say: stacks, a run's status, its events. Any bytes are taken,
-// what comes out is bounded, and what is shown of it is safe for a terminal and for a page.
+// Output of other programs, of the kernel and of the files of a run: stacks, a run's status, its events. Any bytes are
+// accepted, the result is bounded, and its display is safe for a terminal and for a page.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

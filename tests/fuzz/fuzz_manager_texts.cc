@@ -1,4 +1,4 @@
-// What managers of clusters write: host files, pairs of hosts and slots, a pod's /etc/hosts, JSON.
+// Texts of cluster managers: host files, pairs of hosts and slots, a pod's /etc/hosts, JSON.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -16,7 +16,7 @@ for file in bin/lrun lib*/cmake/lrun/lrunConfig.cmake include/lrun/version.h; do
 done
 [ ! -e "$build/liblrun_tls.so" ] || compgen -G "$work/prefix/lib*/liblrun_tls.so" > /dev/null ||
   { echo "not installed: liblrun_tls.so"; exit 1; }
-# Nothing of what is installed leads to the builder's folders: neither where libraries are looked for nor a word of theirs.
+# Installed files do not refer to the builder's folders: neither as a search path of libraries nor in any text.
 while read -r library; do
   if readelf -d "$library" | grep -E '\((RPATH|RUNPATH)\)' | grep -vF "[\$ORIGIN]"; then
     echo "$library looks for libraries where only its builder has them"

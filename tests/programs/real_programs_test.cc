@@ -13,7 +13,7 @@
 namespace lrun::test {
 namespace {
 
-/// What the ranks told, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
+/// The ranks' reports, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
 std::multiset<std::string> results(const std::string& out) {
   std::multiset<std::string> found;
   std::istringstream lines(out);
@@ -62,7 +62,7 @@ class RealPrograms : public testing::TestWithParam<const char*> {
     return told.size() == 1 ? loss_in(*told.begin()) : std::string();
   }
 
-  /// Both ranks told that they are of a world of two, and the loss that one process comes to.
+  /// Both ranks reported a world of two, and the loss of one process.
   void expect_trained(const std::string& out, const std::string& err, int restart = 0) const {
     const auto told = results(out);
     const std::string loss = loss_of_one_process();

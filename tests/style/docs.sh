@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Man page, --help and completions say what the flag table says: a flag that is in one and missing in another fails.
+# Man page, --help and completions agree with the flag table: a flag that is in one and missing in another fails.
 # usage: docs.sh PRINT_FLAGS [TREE]
 set -euo pipefail
 print_flags=$1

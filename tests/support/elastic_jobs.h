@@ -10,7 +10,7 @@
 
 namespace lrun::test {
 
-/// Workers that say who they are and run until the test ends them.
+/// Workers that print their rank and run until the test ends them.
 class ElasticJobs : public ::testing::Test {
  protected:
   Words program() const {

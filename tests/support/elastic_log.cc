@@ -33,7 +33,7 @@ fs::path place_of(const fs::path& folder, std::int64_t position) {
   return folder / fmt::format("{}{}", kCheckpoint, position);
 }
 
-std::string in_words(const std::string& name, const Round& round) {
+std::string round_text(const std::string& name, const Round& round) {
   return fmt::format("round {} (world of {}, steps from {} to {} ns)", name, round.world_size, round.first_done,
                      round.last_entered);
 }
@@ -50,7 +50,7 @@ void check_that_rounds_follow_each_other(const std::map<std::string, Round>& rou
     const auto& [before_name, before] = in_order[i - 1];
     const auto& [name, round] = in_order[i];
     if (before.last_entered < round.first_done) continue;
-    problems.push_back("two jobs at once: " + in_words(before_name, before) + " and " + in_words(name, round));
+    problems.push_back("two jobs at once: " + round_text(before_name, before) + " and " + round_text(name, round));
   }
 }
 

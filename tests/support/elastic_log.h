@@ -8,8 +8,8 @@
 
 namespace lrun::test {
 
-/// What workers of an elastic job write into one file that all of them share, a line an event. Times are those of
-/// CLOCK_MONOTONIC, which all of them have in common.
+/// The events of an elastic job, which its workers write into one shared file, a line an event. Times are those of
+/// CLOCK_MONOTONIC, which is common to all of them.
 struct ElasticEvent {
   std::string kind;          ///< 'start': a worker has met the others · 'step': rank 0 has made one · 'end'
   std::int64_t entered = 0;  ///< nanoseconds: before the worker met the others for this
@@ -20,7 +20,7 @@ struct ElasticEvent {
   int nodes = 0;
   int restarts = 0;
   std::int64_t position = 0;  ///< samples taken so far
-  std::string node;           ///< what the worker was told that it is on
+  std::string node;           ///< the attempt, as the worker's environment has it
 
   bool operator==(const ElasticEvent&) const = default;
 };
@@ -34,7 +34,7 @@ struct ElasticCheckpoint {
   bool operator==(const ElasticCheckpoint&) const = default;
 };
 
-/// What it has to be when each of the first `position` samples was taken once.
+/// The sums when each of the first `position` samples was taken once.
 ElasticCheckpoint exactly_once(std::int64_t position);
 
 std::string to_line(const ElasticEvent& event);
@@ -42,13 +42,13 @@ std::string to_line(const ElasticEvent& event);
 void append(const std::filesystem::path& folder, const ElasticEvent& event);
 std::vector<ElasticEvent> read_log(const std::filesystem::path& folder);
 
-/// Published whole or not at all; one that is there stays, as it says the same.
+/// Published whole or not at all; an existing one stays, because it has the same content.
 void publish(const std::filesystem::path& folder, const ElasticCheckpoint& checkpoint);
 void remove(const std::filesystem::path& folder, const ElasticCheckpoint& checkpoint);
 /// The one that has come farthest; position 0 when there is none.
 ElasticCheckpoint newest_checkpoint(const std::filesystem::path& folder);
 
-/// Broken promises, in words; none: all is well. Two rounds never make steps at the same time, each rank of a round is
+/// Texts of broken promises; empty: all is well. Two rounds never make steps at the same time, each rank of a round is
 /// there once, and every sample was taken once.
 std::vector<std::string> problems_of_job(const std::filesystem::path& folder);
 

@@ -1,5 +1,5 @@
-// A worker of an elastic job. elastic_worker FOLDER NODE: trains until FOLDER/end is there and tells what happens in
-// FOLDER/log; holds FOLDER/alive.NODE locked as long as it lives. elastic_worker --check FOLDER: tells what is wrong.
+// A worker of an elastic job. elastic_worker FOLDER NODE: trains until FOLDER/end exists and logs its steps in
+// FOLDER/log; keeps FOLDER/alive.NODE locked as long as it lives. elastic_worker --check FOLDER: prints what is wrong.
 //
 // A step needs all ranks: each adds its sample to sums in the workers' store, all meet, and rank 0 publishes how far
 // they have come. A worker that cannot reach the others waits to be ended, as one in a collective would.

@@ -1,4 +1,4 @@
-// A worker that ends in a chosen way: fault_worker KIND [RANK]. The others wait until they are told to end.
+// A worker that ends in a chosen way: fault_worker KIND [RANK]. The others wait until they get a signal.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ void smash_the_stack(std::size_t count) {
 }
 
 void free_twice() {
-  // The second pointer keeps the compiler from seeing what happens.
+  // The second pointer hides the fault from the compiler.
   void* volatile block = std::malloc(100);
   void* volatile same = block;
   std::free(block);

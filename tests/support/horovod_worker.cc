@@ -1,7 +1,6 @@
-// A worker that meets the others as Horovod over Gloo does, without Horovod: through the HTTP store that the launcher
-// serves it tells its addresses in each scope, asks for those of the others, connects to all of them, and leaves. Then
-// it sums over the connections, in the world, on its host, across hosts and in a set of processes, and says what it
-// saw:
+// A worker that meets the others as Horovod over Gloo does, without Horovod. Through the HTTP store that the launcher
+// serves it publishes its addresses in each scope, asks for those of the others, connects to all of them, and leaves.
+// Then it sums over the connections, in the world, on its host, across hosts and in a set of processes, and prints:
 //   result rank=0 size=4 local=0/2 cross=0/2 host=a sums=6,1,2 set=2
 // usage: horovod_worker [--silent RANK] [--fail-once RANK] [--fail-always RANK] [--meet-twice]
 #include <arpa/inet.h>
@@ -277,7 +276,7 @@ int main(int argc, char** argv) {
     while (arguments.are_for("--silent", rank)) ::pause();
     const bool first = variable("TORCHELASTIC_RESTART_COUNT") == "0";
     if (arguments.are_for("--fail-always", rank) || (first && arguments.are_for("--fail-once", rank))) {
-      // What it leaves in the store must not be there when the others meet again.
+      // Its entries in the store must be gone when the others meet again.
       (void)ask("PUT", "/global/rank_" + std::to_string(rank), "stale");
       (void)ask("PUT", "/global/left", "stale");
       return 3;

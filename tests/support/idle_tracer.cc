@@ -1,5 +1,5 @@
-// Traces a process and never waits for it, as a debugger at its prompt: idle_tracer PID [stopped|exiting]. Says so
-// when it does.
+// Traces a process and never waits for it, as a debugger at its prompt: idle_tracer PID [stopped|exiting]. Prints a
+// line when it does.
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <unistd.h>

@@ -42,8 +42,8 @@ class Job {
   explicit Job(Words common) : common_(std::move(common)), endpoint_("127.0.0.1:" + std::to_string(free_port())) {}
 
   LrunProcess& start(const Words& options, const Words& command, LrunProcess::Options process = {}) {
-    const Words meeting{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
-    const Words words = joined(joined(joined(meeting, common_), options), command);
+    const Words rendezvous{"--rdzv-endpoint", endpoint_, "--rdzv-id", "named"};
+    const Words words = joined(joined(joined(rendezvous, common_), options), command);
     nodes_.push_back(std::make_unique<LrunProcess>(words, std::move(process)));
     return *nodes_.back();
   }

@@ -47,7 +47,7 @@ inline void put(const Fd& to, std::string_view text) {
   ASSERT_EQ(::write(to.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
 }
 
-/// A terminal that changes no byte, of so many columns (0: it does not say).
+/// A terminal that changes no byte, of so many columns (0: unknown).
 inline Pipe make_terminal(unsigned short columns = 0) {
   int master = -1;
   int slave = -1;
@@ -60,7 +60,7 @@ inline Pipe make_terminal(unsigned short columns = 0) {
   return {Fd(master), Fd(slave)};
 }
 
-/// Ends the loop with a failure when what a test waits for does not come.
+/// Ends the loop with a failure when the awaited event does not come.
 class TimeLimit {
  public:
   explicit TimeLimit(EventLoop& loop)

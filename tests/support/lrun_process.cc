@@ -47,14 +47,14 @@ std::string stat_fields(pid_t pid) {
   return command_end == std::string::npos ? std::string() : stat.substr(command_end + 2);
 }
 
-/// What is asked for in LRUN_TEST_UNDER, in words.
+/// The words of LRUN_TEST_UNDER.
 std::vector<std::string> wrapper() {
   const char* const text = std::getenv("LRUN_TEST_UNDER");
   std::istringstream words(text == nullptr ? "" : text);
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-/// Tests choose what lrun finds: nothing of its own that is there by chance.
+/// Tests choose the files that lrun finds: none of its own that are there by chance.
 bool is_kept(std::string_view entry) {
   if (entry.starts_with("LRUN_NO_PIDFD=") || entry.starts_with("LRUN_NO_CGROUP=")) return true;
   return !entry.starts_with("LRUN_") && !entry.starts_with("PET_") && !entry.starts_with("OMP_");
@@ -101,7 +101,7 @@ std::vector<pid_t> living_children(pid_t parent) {
 std::string environment_of(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
   std::string text = read_file(process + "/environ");
-  // Within its exec a process shows none. What has no program either is a thread of the kernel or a zombie.
+  // Within its exec a process shows no program. A process without one otherwise is a thread of the kernel or a zombie.
   for (int tries = 0; text.empty() && tries < 1000; ++tries) {
     std::error_code no_program;
     (void)std::filesystem::read_symlink(process + "/exe", no_program);

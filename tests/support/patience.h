@@ -5,7 +5,7 @@
 
 namespace lrun::test {
 
-/// What a test waits for an event that must come, on a machine that has other work.
+/// How long a test waits for an event that must come, on a machine that has other work.
 inline constexpr Duration kPatience(60'000);
 /// The same for the answer of one server.
 inline constexpr Duration kAnswerPatience(30'000);

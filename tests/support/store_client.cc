@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How long the store may take for what ends a wait, once the caller's own deadline has passed.
+/// How long the store may take to answer a cancelled wait, once the caller's own deadline has passed.
 constexpr auto kAnswer = 10s;
 
 SteadyTime answer_by(SteadyTime deadline) {

@@ -10,8 +10,8 @@
 
 namespace lrun {
 
-/// Every operation of a TCPStore server, ours or torch's, for tests and the workers that they start: what the products
-/// need of these is in StoreConnection. Keys are as on the wire.
+/// Every operation of a TCPStore server, ours or torch's, for tests and the workers that they start. The products' own
+/// client is StoreConnection. Keys are as on the wire.
 ///
 /// A key that does not come in time is a value; trouble with the store is std::system_error, as in StoreConnection.
 class StoreClient {

@@ -108,7 +108,7 @@ void TlsServerEnd::give(std::string_view words) {
   ::SSL_write_ex(ssl_.get(), words.data(), words.size(), &count);
 }
 
-void TlsServerEnd::say_goodbye() { ::SSL_shutdown(ssl_.get()); }
+void TlsServerEnd::send_close() { ::SSL_shutdown(ssl_.get()); }
 
 std::string TlsServerEnd::take_output() {
   std::string all;

@@ -21,7 +21,7 @@ struct OpensslDeleter {
 template <class Type>
 using Openssl = std::unique_ptr<Type, OpensslDeleter>;
 
-/// What a certificate is to say. Times in seconds from now.
+/// The content of a certificate. Times in seconds from now.
 struct Wish {
   std::string names = "DNS:localhost,IP:127.0.0.1";  ///< as in openssl's subjectAltName; empty: only the common name
   std::string use = "serverAuth";                    ///< as in openssl's extendedKeyUsage
@@ -50,7 +50,7 @@ class Authority {
   Identity own_;
 };
 
-/// One that nobody else has signed.
+/// A self-signed one.
 Identity self_signed(const Wish& wish);
 /// The key as a file that wants a passphrase.
 std::string locked(const EVP_PKEY& key);
@@ -58,16 +58,16 @@ std::string locked(const EVP_PKEY& key);
 /// The server's end of a TLS connection: bytes in, bytes out, and answers to whatever it is asked.
 class TlsServerEnd {
  public:
-  /// \param clients  whose certificates it wants to see; null: it asks for none. \param newest  a version of TLS; 0:
-  /// any
+  /// \param clients  the authority of the clients' certificates; null: none is requested.
+  /// \param newest   a version of TLS; 0: any
   explicit TlsServerEnd(const Identity& identity, const Authority* clients = nullptr, int newest = 0);
 
   void feed(std::string_view bytes);
   void give(std::string_view words);
-  void say_goodbye();
+  void send_close();
   std::string take_output();
 
-  /// All that the client has said.
+  /// All bytes from the client.
   [[nodiscard]] const std::string& words() const { return words_; }
   void forget_words() { words_.clear(); }
 

@@ -1,4 +1,4 @@
-// What every implementation of Collectives owes its users, with 1 to 4 ranks.
+// The contract of every implementation of Collectives, with 1 to 4 ranks.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,4 +1,4 @@
-// How a group fails: the same error on every rank, soon, and naming who is to blame.
+// How a group fails: the same error on every rank, soon, and naming the rank to blame.
 
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ TEST_P(CollectivesFailure, NamesTheRanksThatAreMissingAtTheDeadline) {
         if (group.rank() % 2 == 1) return timed_out.wait_for(2);  // silent, not gone
         const std::string error = error_of([&] { group.all_reduce(at::ones({1000}), ReduceOp::kSum)->wait(); });
         timed_out.add();
-        // Which ranks of another host are silent, only those of that host know.
+        // Only the ranks of another host know which of them are silent.
         const std::string missing = GetParam() == "shm+gloo" ? "rank 1" : "ranks 1 and 3";
         require(
             error == "CollectiveTimeout: all_reduce #2 did not finish within 6000 ms: " + missing + " did not call it",

@@ -133,7 +133,8 @@ TEST(Loader, DropsTheLastBatchWhenAsked) {
   EXPECT_EQ(read(*loader).size(), 8U);
 }
 
-/// What the ranks of a world read of the epoch at `from`: all of it, or `batches` each, where the loop is left.
+/// The samples that the ranks of a world read of the epoch at `from`: all of it, or `batches` each, where the loop is
+/// left.
 DataPosition read_on(int world_size, std::size_t workers, DataPosition from, std::optional<std::size_t> batches,
                      std::map<std::int64_t, int>& taken) {
   std::mutex mutex;

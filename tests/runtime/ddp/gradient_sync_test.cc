@@ -27,7 +27,7 @@ bool lies_in(const at::Tensor& part, const at::Tensor& bucket) {
   return address >= begin && address < begin + bucket.nbytes();
 }
 
-/// What `function` says in an std::invalid_argument, or "" when it throws nothing.
+/// The text of the std::invalid_argument that `function` throws, or "" when it throws nothing.
 std::string text_of(const std::function<void()>& function) {
   try {
     function();

@@ -1,4 +1,4 @@
-// Ranks with different numbers of batches train as one process that has, in each step, what is left.
+// Ranks with different numbers of batches train as one process that has, in each step, the batches that are left.
 #include "lrun/join.h"
 
 #include <lrun/clip_grad_norm.h>
@@ -30,7 +30,7 @@ Batch batch_of(int rank, int step) {
 
 at::Tensor loss_of(SmallNet& net, const Batch& batch) { return at::mse_loss(net.forward(batch.input), batch.target); }
 
-/// What all ranks that are not done have in a step, together.
+/// The batches of a step of all ranks that are not done, together.
 Batch whole_batch(const std::vector<int>& batches, int step) {
   std::vector<at::Tensor> inputs, targets;
   for (std::size_t rank = 0; rank < batches.size(); ++rank) {

@@ -39,7 +39,7 @@ void train(Model<Net>& model, Optimizer& optimizer, const Session& session, int 
   }
 }
 
-/// What this rank's part of the state takes, in bytes of tensors as large as their parameter.
+/// The size of this rank's part of the state, in bytes of tensors as large as their parameter.
 template <class ParamState>
 std::int64_t state_bytes(const optim::Optimizer& optimizer);
 

@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, DdpEquality,
                                   (test_case.param.sharded ? "Sharded" : "");
                          });
 
-/// What ddp_oracle.py does: values that two programs can make without telling each other.
+/// Repeats ddp_oracle.py: values that two programs can make without communication.
 at::Tensor wave(double frequency, at::IntArrayRef sizes) {
   return at::sin(at::arange(c10::multiply_integers(sizes), at::kDouble) * frequency).view(sizes);
 }

@@ -117,7 +117,7 @@ TEST(Guards, SayNothingOfBatchesThatAreAlikeOnceOrAreNotCompared) {
   EXPECT_EQ(heard.texts(), std::vector<std::string>());
 }
 
-/// What each rank hears when `harm(net, rank)` was done after the first step.
+/// The warning or error of each rank when `harm(net, rank)` was done after the first step.
 std::vector<std::string> with_harm(const std::function<void(GuardedNet&, int)>& harm, Heard& heard,
                                    GuardOptions guards = {}) {
   std::mutex mutex;

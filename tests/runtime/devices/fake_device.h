@@ -21,10 +21,10 @@ inline constexpr int kFakeDevices = 2;
 
 at::Device fake(int index);
 
-/// What happened since forget_fake_history(), in order, of all threads:
+/// The events since forget_fake_history(), in order, of all threads:
 ///   'copy 0:3'      a late copy was queued in stream 3 of device 0
 ///   'ran 0:3'       it has been done
-///   'used 0 in 0:4' the allocator was told that memory of device 0 is used in stream 4
+///   'used 0 in 0:4' the allocator was informed that memory of device 0 is used in stream 4
 std::vector<std::string> fake_history();
 void forget_fake_history();
 

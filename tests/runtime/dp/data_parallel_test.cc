@@ -1,4 +1,4 @@
-// dp, and ddp2 where nodes matter: what steps see, what replicas follow, what gradients become.
+// dp, and ddp2 where nodes matter: the inputs of steps, the state of replicas, the resulting gradients.
 #include <gtest/gtest.h>
 #include <lrun/distributed_data_parallel.h>
 #include <lrun/error.h>

@@ -1,5 +1,4 @@
-// What replicas with a GPU each ask of NCCL, and what becomes of it when that fails: on a link that NCCL has no part
-// in.
+// The calls of NCCL by replicas with a GPU each, and their failures: on a link without NCCL.
 #include "runtime/dp/replica_group.h"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// What replicas have of their module, and what it has of them.
+// How replicas follow their module, and which of their changes the module keeps.
 #include "lrun/replicas.h"
 
 #include <gtest/gtest.h>
@@ -302,7 +302,7 @@ TEST(Replicas, AreClonesWhereThereIsClone) {
   EXPECT_TRUE(outputs.allclose(net->layer(batch) + 6));
 }
 
-/// What a session under dp says of a module's replicas.
+/// The warning of a session under dp about a module's replicas.
 template <class Module>
 std::string words_about(const std::shared_ptr<Module>& module, const WrapOptions& options = {}) {
   SessionOptions session_options = test::options_of({"dp", 2}, 0);

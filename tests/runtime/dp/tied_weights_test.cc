@@ -78,7 +78,7 @@ Values values_of(const TiedNet& net) {
           {"bias", net.bias.detach()}};
 }
 
-/// What the oracle printed.
+/// The output of the oracle.
 Values parse(std::istream& lines) {
   Values values;
   for (std::string line; std::getline(lines, line);) {

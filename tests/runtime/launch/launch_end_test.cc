@@ -91,7 +91,7 @@ TEST(FailureOf, NamesARankThatCouldNotBeStarted) {
   EXPECT_STREQ(failure_of(end).what(), "rank 0 (pid 100 on host) could not be executed: No such file or directory");
 }
 
-TEST(FailureOf, NamesARankThatNeverCameToTheCall) {
+TEST(FailureOf, NamesARankThatNeverReachedTheCall) {
   LaunchEnd end;
   end.unfinished = LaunchEnd::Unfinished{1, false};
   EXPECT_FALSE(end.success());

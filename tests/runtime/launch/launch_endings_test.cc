@@ -1,4 +1,4 @@
-// How launches end that do not go well. LrunProcess fails a test that leaves a process behind.
+// Launches that fail. LrunProcess fails a test that leaves a process behind.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ std::string host() {
   return name;
 }
 
-/// What launch() threw, with the pid left out.
+/// The exception of launch(), with the pid left out.
 std::string verdict_of(const std::string& mode, const std::string& method, int ranks = 3,
                        LrunProcess::Options options = {}) {
   LrunProcess program({mode, method, std::to_string(ranks)}, std::move(options));
@@ -145,7 +145,7 @@ TEST_P(LaunchEnding, DoesNotWaitForEverForAReaderOfStderr) {
   const std::string verdict = verdict_of(
       "shout", GetParam(), 2,
       {.environment = {{"TEST_TIMEOUT_MS", "2500"}, {"TEST_GRACE_MS", "500"}}, .before_exec = give_full_errors});
-  // Whether the grace was enough for them is the machine's matter.
+  // Whether the grace period was enough for them depends on the machine.
   EXPECT_TRUE(verdict.starts_with("the ranks did not end within 2.5 s; rank")) << verdict;
 }
 

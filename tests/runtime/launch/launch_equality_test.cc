@@ -31,7 +31,7 @@ struct Case {
   int nodes = 1;
 };
 
-/// What the first node's program says; `devices` of each node.
+/// The output of the first node's program; `devices` of each node.
 std::string output_of(const Case& of, int devices) {
   const PortReservation port;
   std::vector<std::unique_ptr<LrunProcess>> programs;

@@ -255,7 +255,7 @@ class Program {
                 ::waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD ? "no child" : "a child");
   }
 
-  /// What the function of the other modes does.
+  /// The function of the other modes.
   void misbehave() const {
     if (mode_ == "refuse") ::signal(SIGTERM, SIG_IGN);
     if (mode_ == "stay" || mode_ == "linger") {

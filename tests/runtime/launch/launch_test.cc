@@ -85,7 +85,7 @@ TEST_P(Launch, TellsEveryRankItsWorld) {
   EXPECT_TRUE(output.ends_with("after\n")) << output;
 }
 
-/// What stands before the call happens in every spawned rank, and in no forked one; what stands after it in none.
+/// Code before the call runs in every spawned rank and in no forked one; code after it in no rank.
 TEST_P(Launch, RunsWhatStandsAroundItAsItsMethodSays) {
   const std::string output = output_of("world", GetParam(), 2);
   const auto count = [&output](const std::string& line) {

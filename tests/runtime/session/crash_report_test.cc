@@ -23,7 +23,7 @@ struct End {
   int signal_number = 0;
 };
 
-/// What became of a child that does this after report_faults().
+/// The end of a child that does this after report_faults().
 End end_of(const std::function<void()>& act) {
   int pipe[2] = {-1, -1};
   EXPECT_EQ(::pipe(pipe), 0);

@@ -215,7 +215,7 @@ TEST_P(KilledProcess, IsNamedByTheOthers) {
   EXPECT_TRUE(WIFSIGNALED(endings[1].status));
   for (const std::size_t rank : {std::size_t{0}, std::size_t{2}}) {
     EXPECT_TRUE(WIFEXITED(endings[rank].status) && WEXITSTATUS(endings[rank].status) == 7) << endings[rank].output;
-    // While ranks meet they look at rank 0 alone: it names who is missing, and another rank's time may be up before.
+    // While ranks meet they watch rank 0 alone: it names the missing rank, and another rank's deadline may come before.
     if (rank != 0 && phase == std::string("connect")) continue;
     const std::string& text = endings[rank].output;
     EXPECT_TRUE(text.find("rank 1") != text.npos || text.find("ranks 1") != text.npos) << text;

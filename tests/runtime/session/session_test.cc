@@ -161,7 +161,7 @@ TEST(Session, OfDpSaysWhatABatchBecomes) {
   EXPECT_EQ(session.devices().size(), 3U);
 }
 
-/// The seeds' table: a loader batch of 7 on 8 devices, 1 and 10 nodes.
+/// A loader batch of 7 on 8 devices, 1 and 10 nodes.
 TEST(Session, CountsTheSamplesOfAStepAsTheSeedsDo) {
   const std::vector<std::tuple<Layout, std::int64_t>> cases = {
       {{"ddp", 8, 1}, 56}, {{"ddp", 8, 10}, 560},       {{"ddp2", 8, 1}, 7},          {{"ddp2", 8, 10}, 70},

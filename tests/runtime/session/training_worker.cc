@@ -1,4 +1,4 @@
-// A training program as users write them, for process_test.cc: public headers only, no word about ranks.
+// A training program as users write them, for processes_test.cc: public headers only, no word about ranks.
 //
 // usage: training_worker train | mismatch | seeds | die-connect | die-broadcast | die-forward | die-reduce |
 // die-checkpoint
@@ -69,7 +69,7 @@ void print_parameters(const Net& net) {
 int train(const std::string& mode) {
   const lrun::World world = lrun::World::from_environment();
   maybe_die(mode, "connect", world.rank);
-  // Rank 0 names who does not come: its time has to be up before that of the others.
+  // Rank 0 names the missing rank: its deadline has to come before that of the others.
   const bool names_the_missing = mode == "die-connect" && world.rank == 0;
   lrun::Session session({.timeout = std::chrono::seconds(names_the_missing ? 5 : 30)});
   // wrap makes them equal

@@ -16,14 +16,14 @@
 namespace lrun::detail::testing {
 
 /// The store of all tests of this program, served by a child of it at a port that the kernel chose. Call it before
-/// forking who uses it.
+/// forking its users.
 StoreAddress test_store();
 
 /// A rank's part of a group that meets in test_store(). `name` is of this test alone. Call it before forking.
 GroupOptions group_of(int rank, int world_size, const std::string& name,
                       std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
-/// What a rank of a test does. Throws to fail: gtest's own checks would be lost in another process.
+/// The code of a rank of a test. Throws to fail: gtest's own checks would be lost in another process.
 using RankBody = std::function<void(Collectives&)>;
 
 /// Runs `body` as every rank of a group of `backend` ('threads': threads; 'single': here; others: forked
@@ -45,7 +45,7 @@ class RankProcess {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void kill() const;
-  /// Waits for its end. \return  what the body or the making of the group threw, or how the process ended otherwise.
+  /// Waits for its end. \return  the exception of the body or of making the group, or how the process ended otherwise.
   std::string result();
 
  private:
@@ -59,7 +59,7 @@ void require(bool holds, const std::string& what);
 /// \throws std::runtime_error  when the tensors are not equal in every bit.
 void require_equal(const at::Tensor& actual, const at::Tensor& expected, const std::string& what);
 
-/// What `function` throws, as run_ranks() says it; empty when it returns.
+/// The exception of `function`, in the text of run_ranks(); empty when it returns.
 std::string error_of(const std::function<void()>& function);
 
 /// A number that the ranks of a test share, be they threads or forked processes: how they wait for each other's events

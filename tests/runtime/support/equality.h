@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-// What "equal to one process on the whole batch" is tried on: tests/runtime/README.md. Nothing of tests, so that
+// The models for "equal to one process on the whole batch": tests/runtime/README.md. Uses nothing of tests, so that
 // programs can include it, too.
 namespace lrun::test::equality {
 

@@ -16,7 +16,7 @@
 
 namespace lrun::test {
 
-/// What a FakeReplicaLink does, and what was asked of it. Outlives the link.
+/// The behaviour of a FakeReplicaLink, and the calls that it got. Outlives the link.
 struct FakeNccl {
   /// 'wait', 'begin', 'broadcast 1 [2, 3]', 'sum 0 [4]', 'end', 'settled', 'hold', 'close', 'abort', in order.
   [[nodiscard]] std::vector<std::string> calls() {
@@ -31,7 +31,7 @@ struct FakeNccl {
   std::mutex mutex;
   std::vector<std::string> history;
   std::atomic<int> polls_to_settle{0};  ///< Of each group, and of connecting; −1: never.
-  std::atomic<bool> ends{true};         ///< What was begun comes to its end.
+  std::atomic<bool> ends{true};         ///< Calls that have begun come to their end.
   std::atomic<bool> has_error{false};   ///< An asynchronous one: 'a cable was cut'.
   std::atomic<bool> refuses{false};     ///< Operations throw: 'no memory'.
   std::atomic<bool> is_aborted{false};

@@ -12,7 +12,7 @@
 
 namespace lrun::test {
 
-/// What a launcher would start: the processes of a strategy are threads here, its devices are CPUs.
+/// Stands for a launcher's work: the processes of a strategy are threads here, its devices are CPUs.
 struct Layout {
   std::string strategy = "dp";
   int devices = 2;  ///< of a node

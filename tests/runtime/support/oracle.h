@@ -7,7 +7,7 @@
 
 namespace lrun::test {
 
-/// What a program printed: for comparisons with Python's torch.
+/// The output of a program, for comparisons with Python's torch.
 struct Shell {
   int status = 0;
   std::string output;

@@ -31,7 +31,7 @@ inline void expect_gradient(const at::Tensor& parameter, double value, const std
       << when << ": the gradient is " << parameter.grad().flatten()[0].item<double>() << ", not " << value;
 }
 
-// What torch::optim::Optimizer::zero_grad does by default, and what it does with set_to_none = false.
+// The behaviour of torch::optim::Optimizer::zero_grad by default, and with set_to_none = false.
 inline void zero_grad_to_none(at::Tensor& parameter) { parameter.mutable_grad().reset(); }
 inline void zero_grad_in_place(at::Tensor& parameter) { parameter.mutable_grad().detach_().zero_(); }
 

@@ -10,7 +10,7 @@
 
 namespace lrun::test {
 
-/// Passes everything on to another group's element and says each operation aloud first.
+/// Passes everything on to another group's element, and reports each operation first.
 class RecordingCollectives : public Collectives {
  public:
   using Listener = std::function<void(const std::string& operation, const at::Tensor& tensor)>;

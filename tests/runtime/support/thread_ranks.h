@@ -20,8 +20,8 @@ inline constexpr auto kTestTimeout = std::chrono::seconds(30);
 /// One rank of a thread group. The group's element is its own: a Session may take it.
 using RankBody = std::function<void(int rank, std::unique_ptr<Collectives> collectives)>;
 
-/// Runs `body` as every rank of a thread group and returns what each threw (null: nothing). A rank that throws leaves
-/// the group, so that the others end too.
+/// Runs `body` as every rank of a thread group and returns the exception of each (null: none). A rank that throws
+/// leaves the group, so that the others end too.
 inline std::vector<std::exception_ptr> run_owning_ranks(int world_size, const RankBody& body) {
   at::set_num_threads(1);
   auto group = make_thread_group(world_size, {.timeout = kTestTimeout});
@@ -47,14 +47,14 @@ inline void rethrow_first(const std::vector<std::exception_ptr>& failures) {
   }
 }
 
-/// What each rank threw (null: nothing).
+/// The exception of each rank (null: none).
 inline std::vector<std::exception_ptr> run_ranks_and_catch(int world_size,
                                                            const std::function<void(int, Collectives&)>& body) {
   return run_owning_ranks(world_size,
                           [&](int rank, std::unique_ptr<Collectives> collectives) { body(rank, *collectives); });
 }
 
-/// \throws what the lowest rank that threw did.
+/// \throws the exception of the lowest rank that threw.
 inline void run_ranks(int world_size, const std::function<void(int, Collectives&)>& body) {
   rethrow_first(run_ranks_and_catch(world_size, body));
 }

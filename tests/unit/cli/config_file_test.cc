@@ -77,7 +77,7 @@ LaunchRequest with_file(const std::string& text, std::vector<std::string> words,
   return parse_command_line(words, Environment(std::move(variables)), files({{"lrun.toml", text}})).request;
 }
 
-TEST(ConfigFile, AFlagBeatsAVariableWhichBeatsTheFileWhichBeatsTheDefault) {
+TEST(ConfigFile, AFlagPrecedesAVariableThenTheFileThenTheDefault) {
   const std::string file = "seed = 1\ngrace = 5\n";
   EXPECT_EQ(with_file(file, {"--seed=3", "p"}, {{"LRUN_SEED", "2"}}).seed.value, 3U);
   EXPECT_EQ(with_file(file, {"p"}, {{"LRUN_SEED", "2"}}).seed.value, 2U);

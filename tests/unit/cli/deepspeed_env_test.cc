@@ -1,5 +1,5 @@
-// What lrun reads like the launcher of DeepSpeed: the file of variables, and devices of this host by include and
-// exclude.
+// The inputs that lrun reads like the launcher of DeepSpeed: the file of variables, and devices of this host by include
+// and exclude.
 #include "cli/deepspeed_env.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 namespace lrun::launcher {
 namespace {
 
-TEST(EnvironmentValues, AFlagBeatsOurVariableWhichBeatsTorchrunsWhichBeatsTheDefault) {
+TEST(EnvironmentValues, AFlagPrecedesOurVariableThenTorchrunsThenTheDefault) {
   const Variables both{{"LRUN_NPROC_PER_NODE", "3"}, {"PET_NPROC_PER_NODE", "4"}};
   const auto workers = [](int count, Source source, const std::string& origin) {
     return Setting<DeviceRequest>{{DeviceRequest::Kind::kProcesses, count}, source, origin};

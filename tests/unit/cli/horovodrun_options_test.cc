@@ -21,7 +21,7 @@ std::string refused(Words words) {
   return refusal(words, {}, "horovodrun");
 }
 
-/// What the workers are given by it, as 'A=1 B=2'.
+/// The workers' variables that it sets, as 'A=1 B=2'.
 std::string variables(Words words) {
   words.push_back("p");
   std::string text;

@@ -21,7 +21,7 @@ ReadProgram reader_of(const Files& files) {
 
 const ProgramFacts kNative{true, ""};
 
-/// What `lrun words...` is warned of where the run has one worker.
+/// The warning for `lrun words...` if the run has one worker.
 std::string warning(const std::vector<std::string>& words, const Files& files, const ProgramFacts& program = {},
                     int world_size = 1, DeviceKind accelerator = DeviceKind::kCpu) {
   LaunchPlan plan;
@@ -43,7 +43,7 @@ TEST(MisplacedOption, IsToldWithWhatToType) {
   EXPECT_NE(warning({"./train", "--nnodes=1:2"}, kPlain, kNative), "");
 }
 
-TEST(MisplacedOption, IsNoneWhereTheRunHasSeveralWorkersOrItIsSaidHowMany) {
+TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {
   const std::vector<std::string> line{"train.py", "--devices", "4"};
   EXPECT_EQ(warning(line, kPlain, {}, 4), "") << "a manager says how many";
   for (const char* const option : {"--devices=1", "-n1", "--num_nodes=1"}) {
@@ -52,7 +52,7 @@ TEST(MisplacedOption, IsNoneWhereTheRunHasSeveralWorkersOrItIsSaidHowMany) {
   EXPECT_NE(warning({"--grace=3", "--strategy=ddp", "train.py", "--devices", "4"}, kPlain), "");
 }
 
-TEST(MisplacedOption, IsNoneWhereItAsksForNoMore) {
+TEST(MisplacedOption, IsFineWhereItAsksForNoMoreWorkers) {
   for (const char* const words : {"--devices=1", "--devices=all", "--devices", "--device=4", "--gpus=4", "-n=4",
                                   "--devices=auto", "--devices=0,1", "--strategy=ddp", "devices=4"}) {
     EXPECT_EQ(warning({"train.py", words}, kPlain), "") << words;
@@ -61,7 +61,7 @@ TEST(MisplacedOption, IsNoneWhereItAsksForNoMore) {
   EXPECT_EQ(warning({"train.py", "--", "--devices", "4"}, kPlain), "") << "it is what the program passes on";
 }
 
-TEST(MisplacedOption, IsNoneWhereTheProgramMayKnowIt) {
+TEST(MisplacedOption, IsFineWhereTheProgramMayKnowIt) {
   const Files files{{"argparse.py", "parser.add_argument('--devices', type=int)"},
                     {"click.py", "@click.option(\"--num-gpus\")"},
                     {"fire_.py", "def main(num_gpus=1): pass"},

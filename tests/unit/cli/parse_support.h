@@ -32,7 +32,7 @@ inline LaunchRequest request_of(std::vector<std::string> words, Variables variab
   return parse(std::move(words), std::move(variables), command).request;
 }
 
-/// What a person sees on stderr for `lrun words...`, or '(accepted)'.
+/// The output on stderr for `lrun words...`, or '(accepted)'.
 inline std::string refusal(std::vector<std::string> words, Variables variables = {},
                            const std::string& command = "lrun") {
   try {

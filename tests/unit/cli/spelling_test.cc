@@ -48,7 +48,7 @@ TEST(Spelling, AUniqueBeginningIsEnoughAndItsOriginIsTheWholeName) {
   EXPECT_TRUE(request_of({"--virtual", "p"}).isolate_gpus);
 }
 
-TEST(Spelling, AWholeNameBeatsLongerNamesThatBeginWithIt) {
+TEST(Spelling, AWholeNamePrecedesLongerNamesThatBeginWithIt) {
   EXPECT_EQ(spell_out({"--timeout=1", "p"}).options[0].flag->name, "timeout");
   EXPECT_EQ(spell_out({"--host=a", "p"}).options[0].flag->name, "hosts");
 }

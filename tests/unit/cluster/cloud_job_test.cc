@@ -74,7 +74,7 @@ TEST(AzureJob, OfPytorchsDistributionHasItsNodeRank) {
   EXPECT_THAT(azure().with("WORLD_SIZE", "8").refusal(), mentions({"8 processes", "2 nodes"}));
 }
 
-TEST(AzureJob, WhoseVariablesAreEmptyIsNone) {
+TEST(AzureJob, IsAbsentWithEmptyVariables) {
   EXPECT_EQ(text_of(azure().with("AZUREML_NODE_COUNT", "").job()), "none");
   EXPECT_EQ(text_of(azure().with("NODE_RANK", "").job()), "none");
   EXPECT_EQ(text_of(azure().with("WORLD_SIZE", "").with("RANK", "").job()), "Azure ML: node 1 of 2 at 10.0.0.4:6105");
@@ -126,7 +126,7 @@ TEST(AwsBatchJob, CountsFromTheMainNode) {
   EXPECT_THAT(node.with("AWS_BATCH_JOB_NODE_INDEX", "3").refusal(), mentions({"3", "1", "3 nodes"}));
 }
 
-TEST(AwsBatchJob, WhoseVariablesAreEmptyIsNone) {
+TEST(AwsBatchJob, IsAbsentWithEmptyVariables) {
   for (const char* const name : {"AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"}) {
     FakeNode node({{"AWS_BATCH_JOB_NODE_INDEX", "1"}, {"AWS_BATCH_JOB_NUM_NODES", "3"}});
     EXPECT_EQ(text_of(node.with(name, "").job()), "none") << name;

@@ -8,7 +8,7 @@
 
 namespace lrun::launcher {
 
-/// A folder that stands for '/': what a test writes there is what lrun reads.
+/// A folder that stands for '/': lrun reads the files that a test writes there.
 class FileTree {
  public:
   void write(const std::string& path, const std::string& text) const {

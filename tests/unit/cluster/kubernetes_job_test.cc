@@ -54,7 +54,7 @@ TEST(PytorchJob, WhoseWorldIsNotThatOfItsNodesIsRefused) {
               mentions({"2 by RANK", "2 nodes", "PET_NNODES"}));
 }
 
-TEST(PytorchJob, IsNoneOutsideOfAPodOrInAWorker) {
+TEST(PytorchJob, IsAbsentOutsideOfAPodOrInAWorker) {
   EXPECT_EQ(text_of(old_pytorch_job().without("KUBERNETES_SERVICE_HOST").job()), "none") << "somebody's own variables";
   EXPECT_EQ(text_of(old_pytorch_job().with("LOCAL_RANK", "0").job()), "none") << "a worker of another launcher";
 }
@@ -98,7 +98,7 @@ TEST(VolcanoJob, OfThePytorchPluginHasRankAndWorldSize) {
               mentions({"1 by RANK", "2", "'job-worker-1'", "VC_MASTER_HOSTS", "VC_WORKER_HOSTS"}));
 }
 
-TEST(VolcanoJob, WithoutAPlaceIsNone) {
+TEST(VolcanoJob, IsAbsentWithoutAPlace) {
   EXPECT_EQ(text_of(volcano().with("HOSTNAME", "job-evaluator-0").job()), "none");
 }
 

@@ -19,7 +19,7 @@ TEST(MachineIdentity, IsTheSameForAllProcessesOfAMachine) {
   EXPECT_EQ(query_in_child([] { return machine_identity(); }, Duration(60'000)).text, machine_identity());
 }
 
-/// What a process says that is the first of a namespace; empty: none can be made.
+/// The output of a process that is the first of a namespace; empty: no namespace can be made.
 std::string identity_in_container() {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return {};
   const Pipe pipe = make_pipe();

@@ -12,7 +12,7 @@
 
 namespace lrun::launcher {
 
-/// What the tests of managers look at: variables, a host's name, and files that exist only here.
+/// The machine of the tests of managers: variables, a host's name, and files that exist only here.
 class FakeNode {
  public:
   FakeNode(std::initializer_list<std::pair<const std::string, std::string>> variables)
@@ -39,7 +39,7 @@ class FakeNode {
   }
   [[nodiscard]] std::optional<ManagedJob> job() const { return find_managed_job(view()); }
 
-  /// What find_managed_job() refuses with.
+  /// The refusal of find_managed_job().
   [[nodiscard]] std::string refusal() const {
     try {
       (void)job();
@@ -54,7 +54,7 @@ class FakeNode {
   std::map<std::string, std::string> files_;
 };
 
-/// 'Open MPI: node 1 of 2 at h1:29500', '?' for what is not told.
+/// 'Open MPI: node 1 of 2 at h1:29500', '?' for unknown values.
 inline std::string text_of(const std::optional<ManagedJob>& job) {
   if (!job) return "none";
   const auto number = [](const Reported<int>& told) { return told.known() ? std::to_string(told.value) : "?"; };

@@ -70,7 +70,7 @@ TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
   EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
 }
 
-/// What detect_allocation() refuses with.
+/// The refusal of detect_allocation().
 std::string refusal_of(const FakeNode& node, const Questions& questions) {
   try {
     (void)detect_allocation(questions, node.view().environment);
@@ -117,7 +117,7 @@ TEST(DetectAllocation, OfASingleTaskLooksAtNoListsAndNoBatchScript) {
   }
 }
 
-TEST(MpiJob, IsNoneForAWorkerOrATaskOfSlurm) {
+TEST(MpiJob, IsAbsentForAWorkerOrATaskOfSlurm) {
   for (const char* const outer : {"LRUN_RUN_ID", "TORCHELASTIC_RUN_ID"}) {
     EXPECT_EQ(text_of(second_of_three().with(outer, "x").job()), "none") << outer;
   }
@@ -136,7 +136,7 @@ TEST(MpiJob, ThatCannotBeReadIsRefused) {
               mentions({"3 by OMPI_COMM_WORLD_RANK", "3 nodes", "OMPI_COMM_WORLD_SIZE"}));
 }
 
-TEST(MpiJob, WhoseVariablesAreEmptyIsNone) {
+TEST(MpiJob, IsAbsentWithEmptyVariables) {
   for (const char* const name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}) {
     EXPECT_EQ(text_of(second_of_three().with(name, "").job()), "none") << name;
   }

@@ -37,7 +37,7 @@ TEST(SlurmStep, IsReadFromTheStepAndNotFromTheJob) {
   EXPECT_EQ(slurm_step(second_task_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
 }
 
-TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
+TEST(SlurmStep, IsAbsentInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   Environment script = second_task_of_three();
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(slurm_step(script), std::nullopt);
@@ -48,7 +48,7 @@ TEST(SlurmStep, IsNoneInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   EXPECT_EQ(nodes_of_batch_script(second_task_of_three()), 0);
 }
 
-TEST(SlurmStep, IsNoneInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
+TEST(SlurmStep, IsAbsentInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
   Environment shell = second_task_of_three();
   shell.set("SLURM_STEP_ID", "4294967290");
   shell.set("SLURM_STEP_TASKS_PER_NODE", "1");
@@ -185,7 +185,7 @@ TEST(SlurmStep, IsAskedForInTheBatchScriptOfAHeterogeneousJob) {
   }
 }
 
-TEST(SlurmStep, IsCountedAlsoWhereUsersNameTheMeeting) {
+TEST(SlurmStep, IsCountedAlsoWhereUsersNameTheRendezvous) {
   EXPECT_EQ(tasks_of_step(fourth_of_five()), 5);
   EXPECT_EQ(tasks_of_step(Environment()), 0);
   Environment unreadable = fourth_of_five();
@@ -284,7 +284,7 @@ TEST(DetectAllocation, IsTheStepWithThisHostFirst) {
   EXPECT_EQ(detect_allocation({.manager = false}, second_task_of_three()).job, std::nullopt) << "not asked";
 }
 
-/// \return its source, or what is refused.
+/// \return its source, or the refusal.
 std::string source_of(const Environment& environment) {
   try {
     return detect_allocation({.manager = true, .other_managers = true}, environment).source;

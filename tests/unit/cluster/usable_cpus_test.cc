@@ -29,7 +29,7 @@ class CgroupCpuLimit : public testing::Test {
   const std::string root_ = temporary_.path().string();
 };
 
-TEST_F(CgroupCpuLimit, IsNoneWithoutCgroups) { EXPECT_EQ(limit(), std::nullopt); }
+TEST_F(CgroupCpuLimit, IsAbsentWithoutCgroups) { EXPECT_EQ(limit(), std::nullopt); }
 
 TEST_F(CgroupCpuLimit, IsTheTightestOfAllLevels) {
   write("/proc/self/mountinfo", kVersion2);
@@ -67,7 +67,7 @@ TEST_F(CgroupCpuLimit, IsTheTighterOfBothVersionsSideBySide) {
   EXPECT_EQ(limit(), 2.0);
 }
 
-TEST_F(CgroupCpuLimit, IsNoneForWhatCannotBeRead) {
+TEST_F(CgroupCpuLimit, IsAbsentIfAFileCannotBeRead) {
   write("/proc/self/mountinfo", kVersion2);
   write("/proc/self/cgroup", "0::/x");
   write("/sys/fs/cgroup/x/cpu.max", "nonsense");

@@ -28,7 +28,7 @@ inline void write_gzip(const std::filesystem::path& path, const std::string& byt
   gzclose(file);
 }
 
-/// What the call throws as `Error`, or "" when it throws nothing.
+/// The text of the call's `Error`, or "" when it throws nothing.
 template <typename Error, typename Call>
 std::string text_of(Call call) {
   try {

@@ -68,7 +68,7 @@ TEST(HorovodEnvironment, SaysWhereEveryWorkerIs) {
   }
 }
 
-TEST(HorovodEnvironment, TakesTheOtherNodesFromTheMeeting) {
+TEST(HorovodEnvironment, TakesTheOtherNodesFromTheRendezvous) {
   LaunchPlan plan = two_and_one();
   plan.nodes.erase(plan.nodes.begin());  // a launcher knows its own node alone
   const RunFacts facts{

@@ -94,7 +94,7 @@ TEST(HostPlace, NamesWhatSelectsDevicesThatAHostDoesNotHave) {
   EXPECT_TRUE(refusal().ends_with(" | use '-H a:2' for two CPU ranks")) << refusal();
 }
 
-TEST(HostPlace, RefusesWhatNeedsOneHostOrAnotherMeeting) {
+TEST(HostPlace, RefusesOptionsThatNeedOneHostOrAnotherRendezvous) {
   LaunchRequest endpoint = request_on("a,b");
   endpoint.rendezvous.endpoint = {{"a", 29'500}, Source::kFlag, "--rdzv-endpoint"};
   EXPECT_THAT(refusal_of([&] { (void)placed_by(endpoint); }), mentions({"'--rdzv-endpoint'", "'-H a,b'"}));

@@ -94,7 +94,7 @@ TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
 
-TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheMeeting) {
+TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheRendezvous) {
   Allocation allocation{{cpu_node()}, "this host", "nothing names other nodes"};
   allocation.tasks_of_step = 8;
   LaunchRequest request = request_for("4");
@@ -210,7 +210,7 @@ TEST(JobPlace, OfABatchScriptIsAllItsNodesOrAsManyAsWereAskedFor) {
   EXPECT_EQ(nodes_to_start(placed(request_for("2"), step_of_three(0)), step_of_three(0)), 0) << "they have started";
 }
 
-/// What mpirun tells node `node_rank` of three; nobody says where node rank 0 is.
+/// mpirun's variables for node `node_rank` of three; the address of node rank 0 is unknown.
 Allocation tasks_of_three(int node_rank) {
   Allocation tasks{{cpu_node(16, "here"), cpu_node(16, "node1"), cpu_node(16, "node2")}, "Open MPI", "its variables"};
   tasks.job = JobPlace{"77", "", 0, node_rank};

@@ -67,7 +67,7 @@ TEST(OutputPlan, WithoutFilesARedirectHidesNothing) {
   EXPECT_EQ(route(decide({.tee = streams("3")}, Compat::kTorchrun, "/dev/null"), 0), "pipe console");
 }
 
-TEST(OutputPlan, WhatLrunMustSeeIsTakenOver) {
+TEST(OutputPlan, CapturesStreamsThatLrunMustSee) {
   EXPECT_EQ(route(decide({.redirects = streams("3"), .max_file_bytes = 10'000}), 0), "pipe file");
   EXPECT_EQ(route(decide({.redirects = streams("3"), .pty = true}), 0), "pipe file");
   EXPECT_EQ(route(decide({.pty = true}, Compat::kTorchrun), 0), "pipe console");

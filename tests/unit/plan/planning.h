@@ -19,7 +19,7 @@
 
 namespace lrun::launcher {
 
-/// What the tests of this folder plan with.
+/// The common inputs of the tests of this folder.
 
 inline Environment environment_with(std::initializer_list<std::pair<const std::string, std::string>> variables) {
   return Environment(std::map<std::string, std::string, std::less<>>(variables));
@@ -144,7 +144,7 @@ inline Allocation step_of_three(int node_rank) {
           JobPlace{"slurm-12.0", "n1", 15'012, node_rank}};
 }
 
-/// What the manager's job makes of it.
+/// The place that the manager's job gives.
 inline LaunchPlan plan_in(const Allocation& allocation, const LaunchRequest& request,
                           const Environment& environment = Environment()) {
   return make_plan(placed(request, allocation), environment, allocation, {true, ""}, "demo");

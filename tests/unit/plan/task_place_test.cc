@@ -75,7 +75,7 @@ TEST(TaskPlace, TellsHorovodWhereItIsAmongTheNodes) {
   LaunchRequest request = request_for("");
   request.strategy = strategy_flag("horovod");
   const LaunchPlan plan = plan_in(allocation, request);
-  // What a membership says of one launcher a rank is of no use: six nodes of one.
+  // A membership with one launcher per rank is of no use: it has six nodes of one worker.
   const WorkerEnvironment environment(plan, plan.nodes.front(), Environment(), {.master_port = 15'012});
   auto variables = variables_of(environment, plan.nodes.front().workers.front());
   EXPECT_EQ(variables["HOROVOD_SIZE"], "6");

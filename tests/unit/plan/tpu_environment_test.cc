@@ -22,8 +22,9 @@ Variables worker(const LaunchPlan& plan, std::size_t node, std::size_t local_ran
   return seen;
 }
 
-// What torch_xla's own configure_topology() sets for the workers of one host, by the cases of its tests (pytorch/xla,
-// test/pjrt/test_runtime_tpu.py, 'v4-8' and 'v5-4'): it leaves alone what is set already, so ours have to be the same.
+// The variables that torch_xla's own configure_topology() sets for the workers of one host, by the cases of its tests
+// (pytorch/xla, test/pjrt/test_runtime_tpu.py, 'v4-8' and 'v5-4'): it leaves set variables alone, so ours have to be
+// equal.
 TEST(TpuEnvironment, IsThatOfTorchXlaOnOneHost) {
   const LaunchPlan plan = plan_of(under_tpu("4"), tpu_node(4));
   for (const std::size_t rank : {0U, 1U, 2U, 3U}) {

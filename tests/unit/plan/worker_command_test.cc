@@ -148,7 +148,7 @@ LaunchRequest under_deepspeed(const Words& command) {
   return request;
 }
 
-/// What the worker of local rank 1 executes.
+/// The command of the worker of local rank 1.
 Words second_worker(const LaunchRequest& request, const AllocatedNode& node = cpu_node()) {
   const LaunchPlan plan = plan_of(request, node);
   return command_of(plan, plan.nodes.front(), plan.nodes.front().workers.at(1), 0);

@@ -43,8 +43,8 @@ struct Pids {
 
 struct HoldingLauncher {
   pid_t pid = 0;
-  int connection = -1;  ///< in it: the end that is read of what ends with the connection
-  int grandchild = -1;  ///< the same of what ends with its grandchild
+  int connection = -1;  ///< its read end of the pipe that ends with the connection
+  int grandchild = -1;  ///< its read end of the pipe that ends with its grandchild
 };
 
 /// A launcher that holds a connection and has a grandchild in a session of its own. The guard has

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 using ::testing::HasSubstr;
 
-/// What a helper printed, and how it ended.
+/// The output of a helper, and how it ended.
 struct Result {
   std::string output;
   std::string errors;
@@ -247,7 +247,7 @@ TEST(HelperProgram, IsSeenToEndUnderATracerThatDoesNotWait) {
   ::waitpid(tracer, nullptr, 0);
   EXPECT_TRUE(ended);
   program.reset();
-  while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // the tracer let it go: what it left is reaped
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {  // the tracer let it go: it is reaped
   }
   if (!traced) GTEST_SKIP() << "no process may be traced here";
 }

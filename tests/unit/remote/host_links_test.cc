@@ -19,7 +19,7 @@ namespace {
 using Kind = NodeFrame::Kind;
 using Words = std::vector<std::string>;
 
-/// A launcher that says one frame.
+/// A launcher that sends one frame.
 const Words kBegins{"sh", "-c", R"(printf '\000lrun-node/1\nB\000\000\000\000'; exec cat >/dev/null)"};
 const Words kRefuses{"sh", "-c", R"(printf '\000lrun-node/1\nf\003\000\000\000old'; exec cat >/dev/null)"};
 
@@ -32,7 +32,7 @@ printf 'F\015\000\000\000\001\000\000\000\005\000\000\000B\000\000\000\000'
 /// Two hosts, the second one behind the first.
 class HostLinksTest : public testing::Test {
  protected:
-  HostLinksTest() { ::signal(SIGPIPE, SIG_IGN); }  // as lrun does: who has ended reads nothing
+  HostLinksTest() { ::signal(SIGPIPE, SIG_IGN); }  // as lrun does: a process that has ended reads nothing
 
   HostLinks links_to(const Words& first, const Words& relay) {
     return HostLinks(
@@ -48,7 +48,7 @@ class HostLinksTest : public testing::Test {
          .failed = [](std::size_t host, const std::string& why) { ADD_FAILURE() << host << ": " << why; }});
   }
 
-  /// Until so much is known of the hosts.
+  /// Until so much of the hosts is known.
   void run_until_known(std::size_t hosts) {
     const EventLoop::Timer limit = loop_.after(Duration(60'000), [this] { loop_.stop(); });
     look_ = loop_.after(Duration(1), [this, hosts] { look(hosts); });
@@ -58,7 +58,7 @@ class HostLinksTest : public testing::Test {
   EventLoop loop_;
   std::map<std::size_t, NodeFrame> said_;
   std::map<std::size_t, std::string> ended_;
-  int ends_ = 0;  ///< that were told
+  int ends_ = 0;  ///< that were notified
 
  private:
   void look(std::size_t hosts) {

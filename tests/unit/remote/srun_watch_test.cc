@@ -1,4 +1,4 @@
-// A launcher notices the end of the srun that has a socket for it, and takes nothing else for it.
+// A launcher notices the end of the srun that has a socket for it, and mistakes nothing else for it.
 #include "remote/srun_watch.h"
 
 #include <gtest/gtest.h>

@@ -41,10 +41,10 @@ class TlsEtcd {
   [[nodiscard]] std::uint16_t port() const { return port_of_socket(listener_.get()); }
   [[nodiscard]] int connections() const { return connections_; }
   [[nodiscard]] int questions() const { return questions_; }
-  /// The next answer is not followed by anything, not even TLS's last word.
+  /// Nothing follows the next answer, not even TLS's close message.
   void hang_up() { hangs_up_ = true; }
   void be_silent() { is_silent_ = true; }
-  /// To who connects next, and to nobody else.
+  /// For the next client only.
   void show_once(const Identity& identity) { shown_once_ = &identity; }
 
  private:
@@ -158,7 +158,7 @@ TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneIsNotWhoItHasToBe) {
   EXPECT_EQ(wrong.questions(), 0) << "it hears nothing";
 }
 
-TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneDoesNotEndItsGreeting) {
+TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneDoesNotEndItsHandshake) {
   TlsEtcd silent(loop_, identity_, found());
   silent.be_silent();
   TlsEtcd right(loop_, identity_, found());
@@ -168,7 +168,7 @@ TEST_F(EtcdOverTls, AsksTheNextEndpointWhereOneDoesNotEndItsGreeting) {
   EXPECT_EQ(ask(client).trouble, "");
 }
 
-/// Nobody waits for what no time mends.
+/// An error that time does not fix is not waited for.
 TEST_F(EtcdOverTls, SaysAtOnceWhatIsWrongWithAllEndpoints) {
   const Identity expired = authority_.sign({.until = -1});
   TlsEtcd one(loop_, expired, found());
@@ -190,7 +190,7 @@ TEST_F(EtcdOverTls, SaysThatACertificateIsWanted) {
   EXPECT_EQ(etcd.questions(), 0);
 }
 
-/// An etcd with certificates hangs up on who speaks plain HTTP, and the other way round.
+/// An etcd with certificates closes connections of plain HTTP, and the other way round.
 TEST_F(EtcdOverTls, SaysWhichProtocolToTryWhereConnectionsEndWithoutAWord) {
   Wordless etcd(loop_);
   EtcdClient::Options options = at({etcd.port()});
@@ -201,7 +201,7 @@ TEST_F(EtcdOverTls, SaysWhichProtocolToTryWhereConnectionsEndWithoutAWord) {
   EXPECT_THAT(ask(plain).hint, HasSubstr("write '--rdzv-conf protocol=https'"));
 }
 
-/// Who can cut a connection could else make an answer shorter.
+/// Otherwise an attacker who can cut a connection could shorten an answer.
 TEST_F(EtcdOverTls, TakesNoAnswerThatWasCutOff) {
   TlsEtcd etcd(loop_, identity_, "HTTP/1.1 200 OK\r\n\r\n{\"header\":{}}");
   etcd.hang_up();

@@ -42,7 +42,7 @@ class Tls : public ::testing::Test {
     }
   }
 
-  /// What comes of a connection over which the client says something as soon as it can.
+  /// The outcome of a connection over which the client sends bytes as soon as it can.
   std::string end_of_talk(const TlsFiles& files, TlsServerEnd& server, const std::string& host = "localhost") {
     TlsSession client(files, host);
     talk(client, server);
@@ -70,7 +70,7 @@ TEST_F(Tls, SpeaksWithWhomWasAskedForHoweverItsBytesAreCut) {
       talk(client, server, piece);
       EXPECT_EQ(server.words(), "question");
       server.give(std::string(100'000, 'x'));
-      server.say_goodbye();
+      server.send_close();
       talk(client, server, piece);
       EXPECT_EQ(client.refusal(), "");
       EXPECT_TRUE(client.take_text() == std::string(100'000, 'x'));
@@ -111,13 +111,13 @@ TEST_F(Tls, TrustsACertificateThatIsNamedItself) {
   EXPECT_EQ(server.words(), "a word");
 }
 
-/// Without a file it is this system that knows whom to trust: nobody whom a test has made up.
+/// Without a file the system's authorities are trusted, none of which a test has made.
 TEST_F(Tls, TrustsNobodyUnlessTold) {
   TlsServerEnd server(authority_.sign());
   EXPECT_THAT(end_of_talk({}, server), HasSubstr("not trusted here"));
 }
 
-/// With TLS 1.3 a server says so only when the client takes the connection for open.
+/// With TLS 1.3 a server reports it only when the client takes the connection for open.
 TEST_F(Tls, ShowsItsOwnCertificate) {
   const Identity identity = authority_.sign();
   const Identity ours = authority_.sign({.use = "clientAuth"});
@@ -205,7 +205,7 @@ TEST_F(Tls, RefusesWhatIsTooOld) {
 }
 
 /// Records of one byte each, of messages that never end.
-TEST_F(Tls, ListensToABoundedGreeting) {
+TEST_F(Tls, ReadsABoundedHandshake) {
   for (const std::string& record :
        {std::string("\x16\x03\x03\x00\x01\x0b", 6), std::string("\x16\x03\x03\x00\x00", 5),
         std::string("\x14\x03\x03\x00\x01\x01", 6), std::string("\x15\x03\x03\x00\x02\x01\x5a", 7)}) {

@@ -1,5 +1,5 @@
-// A rank that dies while the group is made: the others are told at once and by name, whoever it is and however far all
-// have come, also without a launcher that would end them.
+// A rank dies while the group is made: the others get an error at once that names it, whichever rank it is and however
+// far all have come, also without a launcher that would end them.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,10 +25,10 @@ std::string death_of(int rank, const RankProcess& process) {
          ") ended while the group was made";
 }
 
-/// What a process says of itself in the first round of 'shm'.
+/// The line of a process in the first round of 'shm'.
 std::string own_identity() { return std::to_string(kLayoutVersion) + " " + ProcessIdentity::of_this_process().text(); }
 
-/// Runs `body` and stays until `all` have failed: nobody is to learn of a failure by another one's end.
+/// Runs `body` and stays until `all` have failed, so that no rank learns of a failure by another one's end.
 std::function<void()> staying(SharedCounter& failed, std::uint32_t all, const std::function<void()>& body) {
   return [&failed, all, body] {
     const std::string error = error_of(body);
@@ -45,13 +45,13 @@ std::function<void()> makes_the_group(const GroupOptions& options) {
 /// Comes when rank 0 calls, and waits for its first answer.
 std::function<void()> comes(const GroupOptions& options, SharedCounter& come) {
   return [options, &come] {
-    GroupRendezvous meeting(options);
+    GroupRendezvous rendezvous(options);
     come.add();
-    meeting.exchange("", {});
+    rendezvous.exchange("", {});
   };
 }
 
-TEST(MeetingFailure, OfARankThatHasSaidWhoItIsReachesAll) {
+TEST(RendezvousFailure, OfARankThatHasSaidWhoItIsReachesAll) {
   const auto begin = std::chrono::steady_clock::now();
   SharedCounter met;
   SharedCounter failed;
@@ -60,8 +60,8 @@ TEST(MeetingFailure, OfARankThatHasSaidWhoItIsReachesAll) {
     waiting.emplace_back(staying(failed, 3, makes_the_group(group_of(rank, 4, "known"))));
   }
   RankProcess ending([&, options = group_of(2, 4, "known")] {
-    GroupRendezvous meeting(options);
-    meeting.exchange(own_identity(), {});
+    GroupRendezvous rendezvous(options);
+    rendezvous.exchange(own_identity(), {});
     met.add();
     ::pause();
   });
@@ -71,7 +71,7 @@ TEST(MeetingFailure, OfARankThatHasSaidWhoItIsReachesAll) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
 }
 
-TEST(MeetingFailure, OfARankReachesThoseWhoWaitForAnother) {
+TEST(RendezvousFailure, OfARankReachesThoseWhoWaitForAnother) {
   const auto begin = std::chrono::steady_clock::now();
   SharedCounter come;
   SharedCounter failed;
@@ -85,7 +85,7 @@ TEST(MeetingFailure, OfARankReachesThoseWhoWaitForAnother) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
 }
 
-TEST(MeetingFailure, OfRankZeroReachesThoseWhoWaitForAnother) {
+TEST(RendezvousFailure, OfRankZeroReachesThoseWhoWaitForAnother) {
   const auto begin = std::chrono::steady_clock::now();
   SharedCounter come;
   RankProcess ending(makes_the_group(group_of(0, 3, "headless")));  // waits for rank 2, which never comes
@@ -96,7 +96,7 @@ TEST(MeetingFailure, OfRankZeroReachesThoseWhoWaitForAnother) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "noticed by the deadline only";
 }
 
-TEST(MeetingFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
+TEST(RendezvousFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
   SharedCounter come;
   std::vector<RankProcess> waiting;
   waiting.emplace_back(comes(group_of(1, 3, "incomplete", 60s), come));
@@ -112,11 +112,11 @@ TEST(MeetingFailure, AtTheDeadlineNamesWhoDidNotComeToAll) {
   }
 }
 
-TEST(MeetingFailure, AtTheDeadlineOfARankNamesWhomRankZeroWaitsFor) {
+TEST(RendezvousFailure, AtTheDeadlineOfARankNamesWhomRankZeroWaitsFor) {
   SharedCounter come;
   const RankProcess rank_zero(makes_the_group(group_of(0, 4, "patient", 60s)));
   const RankProcess witness(comes(group_of(2, 4, "patient", 60s), come));
-  come.wait_for(1);                                                   // rank 0 calls those who come
+  come.wait_for(1);                                                   // rank 0 calls the ranks that come
   RankProcess impatient(comes(group_of(1, 4, "patient", 5s), come));  // rank 0 has more time than it
   EXPECT_EQ(impatient.result(),
             "CollectiveTimeout: the group of 4 ranks did not meet within 5000 ms: rank 3 did not come");
@@ -152,7 +152,7 @@ class SelfServed {
   const Pipe pipe_;
 };
 
-TEST(MeetingFailure, OfARankIsHeardBeforeRankZeroTakesTheStoreAlong) {
+TEST(RendezvousFailure, OfARankIsHeardBeforeRankZeroTakesTheStoreAlong) {
   SelfServed group("own-store", 4);
   SharedCounter come;
   std::vector<RankProcess> waiting;  // for rank 3, which never comes
@@ -164,7 +164,7 @@ TEST(MeetingFailure, OfARankIsHeardBeforeRankZeroTakesTheStoreAlong) {
   for (RankProcess& rank : waiting) EXPECT_EQ(rank.result(), death_of(2, ending));
 }
 
-TEST(MeetingFailure, NamesARankZeroThatTookTheStoreAlong) {
+TEST(RendezvousFailure, NamesARankZeroThatTookTheStoreAlong) {
   SelfServed group("lost-store", 3);
   SharedCounter come;
   RankProcess ending = group.rank_zero();

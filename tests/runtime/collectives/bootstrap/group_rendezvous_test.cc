@@ -1,4 +1,4 @@
-// How ranks find each other, and what they are told when they do not.
+// How ranks find each other, and the errors when they do not.
 
 #include "runtime/collectives/bootstrap/group_rendezvous.h"
 
@@ -30,10 +30,10 @@ TEST(GroupRendezvous, GivesEverybodyTheAnswerOfRankZero) {
   std::vector<RankProcess> ranks;
   for (int rank = 0; rank < 4; ++rank) {
     ranks.emplace_back([rank, options = group_of(rank, 4, "answers")] {
-      GroupRendezvous meeting(options);
+      GroupRendezvous rendezvous(options);
       for (int round = 0; round < 3; ++round) {
         const std::string answer =
-            meeting.exchange(std::to_string(10 * round + rank), [](const std::vector<std::string>& lines) {
+            rendezvous.exchange(std::to_string(10 * round + rank), [](const std::vector<std::string>& lines) {
               std::string all;
               for (const std::string& line : lines) all += line + " ";
               return all;
@@ -72,7 +72,7 @@ TEST(GroupRendezvous, MeetsAfterAnAttemptThatOneRankMadeAlone) {
 TEST(GroupRendezvous, NamesTheStoreThatItCannotReach) {
   GroupOptions options = group_of(1, 2, "no-store", 500ms);
   options.store.port = 1;  // nobody listens on it
-  EXPECT_THAT(error_of([&] { GroupRendezvous meeting(options); }),
+  EXPECT_THAT(error_of([&] { GroupRendezvous rendezvous(options); }),
               StartsWith("CollectiveTimeout: cannot reach the store at 127.0.0.1:1: "));
 }
 
@@ -87,8 +87,8 @@ TEST(PeerWatch, SeesAPeerThatEndedBeforeItWasWatched) {
 TEST(GroupRendezvous, RefusesRanksOfSeveralHostsOnAllRanks) {
   RankProcess here(group_of(0, 2, "hosts"), [](Collectives&) {});
   RankProcess elsewhere([options = group_of(1, 2, "hosts")] {
-    GroupRendezvous meeting(options);
-    const std::string all = meeting.exchange(std::to_string(kLayoutVersion) + " another-boot-id 1 1", {});
+    GroupRendezvous rendezvous(options);
+    const std::string all = rendezvous.exchange(std::to_string(kLayoutVersion) + " another-boot-id 1 1", {});
     require(all.find("another-boot-id") != std::string::npos, all);
   });
   EXPECT_THAT(here.result(), AllOf(StartsWith("Unsupported: the ranks are on 2 hosts"), HasSubstr("'gloo'")));

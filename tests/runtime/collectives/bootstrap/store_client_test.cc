@@ -71,7 +71,7 @@ TEST(StoreClient, GivesUpAtTheDeadlineOnAServerThatIsSilentFromTheStart) {
       AllOf(StartsWith("CollectiveTimeout: cannot reach the store at 127.0.0.1:"), HasSubstr("does not answer")));
 }
 
-TEST(StoreClient, SaysThatAServerIsNone) {
+TEST(StoreClient, RefusesAServerOfAnotherKind) {
   const Socket other;
   other.listen();
   std::thread server([&] {
@@ -86,7 +86,7 @@ TEST(StoreClient, SaysThatAServerIsNone) {
   server.join();
 }
 
-/// A process that serves a store until it is told otherwise.
+/// A process that serves a store until it is stopped.
 class Server {
  public:
   Server()

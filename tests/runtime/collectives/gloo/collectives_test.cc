@@ -1,4 +1,4 @@
-// What is true of 'gloo' alone: its addresses, deaths that only a connection tells, and the arithmetic of 'shm'.
+// Properties of 'gloo' alone: its addresses, deaths that only a connection shows, and the arithmetic of 'shm'.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

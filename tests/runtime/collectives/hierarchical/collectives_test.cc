@@ -1,4 +1,4 @@
-// Groups over several hosts, which are processes of this machine that say so.
+// Groups over several hosts, which are processes of this machine with different host names.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

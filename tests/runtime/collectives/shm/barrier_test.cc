@@ -1,4 +1,4 @@
-// What a rank hears of a failure that another one is still writing down.
+// The view of a rank while another one is still writing down a failure.
 
 #include "runtime/collectives/shm/barrier.h"
 
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 /// Rank 0 of a group of two in this process; rank 1 is a child that has begun to report a failure.
 class ReportedFailure {
  public:
-  /// \param then  what the child does next.
+  /// \param then  the child's next action.
   explicit ReportedFailure(const std::function<void(ControlBlock&)>& then)
       : memory_(SharedMemory::create()), region_(ShmRegion::create(memory_, 2, 7)), other_([this, &then] {
           region_.control().failure_state = ControlBlock::reported_by(1);
@@ -34,7 +34,7 @@ class ReportedFailure {
 
   [[nodiscard]] RankProcess& other() { return other_; }
 
-  /// As rank 0 hears it.
+  /// As rank 0 sees it.
   std::optional<Failure> failure() {
     const std::array pids{::getpid(), other_.pid()};
     ShmBarrier barrier(region_, 0, {pids.begin(), pids.end()}, PeerWatch(pids), 20s);
@@ -50,7 +50,7 @@ class ReportedFailure {
 
 TEST(ShmBarrier, WaitsForAReportOfARankThatIsOffItsCore) {
   ReportedFailure reported([](ControlBlock& control) {
-    std::this_thread::sleep_for(400ms);  // which is not waited for by anybody: this is how long it is off its core
+    std::this_thread::sleep_for(400ms);  // no rank waits for this: the time for which it is off its core
     control.failure_kind = static_cast<std::uint32_t>(Failure::Kind::kMismatch);
     std::strcpy(control.failure_text.data(), "what it says");
     control.failure_state = ControlBlock::kFailed;

@@ -1,4 +1,4 @@
-// What is true of 'shm' alone: its processes die, stop, start again and leave nothing behind.
+// Properties of 'shm' alone: its processes die, stop, start again and leave nothing behind.
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
@@ -115,7 +115,7 @@ TEST(Shm, MeetsAgainInAStoreThatRemembersTheLastAttempt) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     GroupOptions options = group_of(0, 3, "attempts");
     std::vector<RankProcess> ranks;
-    // In another order each time, so that every rank finds what its predecessors said.
+    // In another order each time, so that every rank finds the entries of its predecessors.
     for (int i = 0; i < 3; ++i) {
       options.rank = (i + attempt) % 3;
       ranks.emplace_back(options, [](Collectives& group) {
@@ -295,10 +295,10 @@ TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
   RankProcess creating([options = group_of(0, 2, "half-open")]() mutable { make_collectives("shm", options); });
   RankProcess ending([options = group_of(0, 2, "half-open")]() mutable {
     options.rank = 1;
-    GroupRendezvous meeting(options);
-    meeting.exchange(std::to_string(kLayoutVersion) + " " + meeting.process().text(), {});
-    meeting.exchange({}, {});                            // hears of the memfd
-    meeting.exchange("cannot be opened from here", {});  // so that a named file is made
+    GroupRendezvous rendezvous(options);
+    rendezvous.exchange(std::to_string(kLayoutVersion) + " " + rendezvous.process().text(), {});
+    rendezvous.exchange({}, {});                            // hears of the memfd
+    rendezvous.exchange("cannot be opened from here", {});  // so that a named file is made
   });
   EXPECT_EQ(ending.result(), "");
   EXPECT_THAT(creating.result(), StartsWith("PeerLost: rank 1 "));
