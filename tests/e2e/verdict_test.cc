@@ -91,7 +91,8 @@ TEST(Verdict, ShowsTheTracebackOfAnUndecoratedProgram) {
 TEST(Verdict, HintsAtTheCureOfAKnownCause) {
   LrunProcess lrun({"-n", "1", "python3", "-c", "import no_such_module_of_lrun"});
   EXPECT_EQ(lrun.wait().code, 1);
-  EXPECT_NE(lrun.err().find("lrun: hint: install it for the Python that runs the program"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("lrun: hint: install it for the Python that runs the program"), std::string::npos)
+      << lrun.err();
 }
 
 TEST(Verdict, StaysWithinFifteenLinesForSixtyFourRanks) {
