@@ -83,7 +83,11 @@ TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
   ASSERT_TRUE(lrun.wait_for("[0] ready"));
   const fs::path folder = folder_of(lrun);
   const pid_t launcher = lrun.launcher_pid();
-  lrun.signal(SIGSTOP);  // the guard must not have the time to clean up
+  // The guard must not have the time to clean up, nor the waker to continue it.
+  const pid_t waker = lrun.waker_pid();
+  if (waker > 0) ::kill(waker, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return lrun.waker_pid() < 0; }));
+  lrun.signal(SIGSTOP);
   ASSERT_EQ(::kill(launcher, SIGKILL), 0);
   lrun.signal(SIGKILL);
   EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
