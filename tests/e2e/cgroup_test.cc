@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 
 #include "process/run_cgroup.h"
@@ -79,18 +80,19 @@ TEST_F(Cgroup, GoesAfterKillOfTheLauncher) {
 }
 
 TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
-  LrunProcess lrun({"-n", "1", "sh", "-c", kWithDaemon});
-  ASSERT_TRUE(lrun.wait_for("[0] ready"));
-  const fs::path folder = folder_of(lrun);
-  const pid_t launcher = lrun.launcher_pid();
-  // The guard must not have the time to clean up, nor the waker to continue it.
-  const pid_t waker = lrun.waker_pid();
-  if (waker > 0) ::kill(waker, SIGKILL);
-  ASSERT_TRUE(eventually([&] { return lrun.waker_pid() < 0; }));
-  lrun.signal(SIGSTOP);
-  ASSERT_EQ(::kill(launcher, SIGKILL), 0);
-  lrun.signal(SIGKILL);
-  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+  fs::path folder;
+  std::unique_ptr<LrunProcess> lrun;
+  const auto killed_together = [&] {  // false: one of the two had the time to clean up
+    lrun = std::make_unique<LrunProcess>(std::vector<std::string>{"-n", "1", "sh", "-c", kWithDaemon});
+    EXPECT_TRUE(lrun->wait_for("[0] ready"));
+    folder = folder_of(*lrun);
+    const pid_t launcher = lrun->launcher_pid();
+    lrun->signal(SIGSTOP);
+    ::kill(launcher, SIGKILL);
+    lrun->signal(SIGKILL);
+    return lrun->wait().signal_number == SIGKILL && fs::exists(folder);
+  };
+  ASSERT_TRUE(eventually(killed_together));
   EXPECT_TRUE(eventually([&] {  // one of them; what was killed may take its time on a busy machine
     LrunProcess later({"-n", "1", "sleep", "0.1"});
     EXPECT_EQ(later.wait().code, 0);
