@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/checkpoint/checkpoint_name.h"
 #include "runtime/checkpoint/format.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

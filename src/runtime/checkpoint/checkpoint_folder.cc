@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/checkpoint/checkpoint_name.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/files_of_folder.h"
 #include "runtime/checkpoint/find.h"

@@ -15,6 +15,7 @@
 
 #include "base/crc32c.h"
 #include "base/fd.h"
+#include "runtime/checkpoint/checkpoint_name.h"
 
 namespace lrun::detail {
 namespace {
@@ -117,7 +118,7 @@ CheckpointHeader write_checkpoint_file(const std::filesystem::path& path, Checkp
   header.content_checksum = crc32c(content);
   const auto bytes = encode_checkpoint_header(header);
   std::filesystem::path name = path;
-  name += ".tmp";
+  name += kHalfWritten;
   TemporaryFile file(std::move(name));
   file.write({bytes.data(), bytes.size()});
   file.write(content);

@@ -21,7 +21,6 @@ struct Entry {
 
 /// The files of checkpoints in a folder.
 std::vector<Entry> entries_of(const std::filesystem::path& folder) {
-  constexpr std::string_view kHalfWritten = ".tmp";
   std::vector<Entry> entries;
   std::error_code error;
   std::filesystem::directory_iterator files(folder, error);

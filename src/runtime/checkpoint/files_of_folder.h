@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "runtime/checkpoint/format.h"
+#include "runtime/checkpoint/checkpoint_name.h"
 
 namespace lrun::detail {
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/message.h"
+#include "runtime/checkpoint/checkpoint_name.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/files_of_folder.h"
 #include "runtime/checkpoint/share.h"

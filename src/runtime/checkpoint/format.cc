@@ -1,9 +1,8 @@
-// In: headers, manifests and names of checkpoint files. Out: their bytes and text, and back. Pure; called by the other
-// files of this folder.
+// In: headers and manifests of checkpoint files. Out: their bytes, and back. Pure; called by the other files of this
+// folder.
 #include "runtime/checkpoint/format.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/crc32c.h"
 
@@ -14,7 +13,6 @@ constexpr std::string_view kMark = "lrunckpt";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kChecked = kCheckpointHeaderBytes - 4;
 constexpr std::size_t kPartBytes = 12;
-constexpr std::size_t kStepDigits = 12;
 
 template <class Number>
 void put(char* place, Number value) {
@@ -39,31 +37,6 @@ bool makes_sense(const CheckpointHeader& header) {
   const bool of_many =
       header.kind == CheckpointKind::kPart || (header.kind == CheckpointKind::kManifest && header.part == 0);
   return one_file || (of_many && header.part < header.parts && header.parts <= kMostCheckpointParts);
-}
-
-/// Takes `text` off the front.
-bool skip(std::string_view& rest, std::string_view text) {
-  if (!rest.starts_with(text)) return false;
-  rest.remove_prefix(text.size());
-  return true;
-}
-
-template <class Number>
-bool take(std::string_view& rest, Number& number) {
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc()) return false;
-  rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-  return true;
-}
-
-bool take_kind(std::string_view& rest, CheckpointName& name) {
-  if (skip(rest, ".manifest")) {
-    name.kind = CheckpointKind::kManifest;
-    return true;
-  }
-  if (!skip(rest, ".part-")) return true;
-  name.kind = CheckpointKind::kPart;
-  return take(rest, name.part) && skip(rest, "-of-") && take(rest, name.parts) && name.part < name.parts;
 }
 
 }  // namespace
@@ -128,24 +101,6 @@ std::optional<std::vector<CheckpointPart>> decode_checkpoint_parts(std::string_v
     result[part] = {get<std::uint64_t>(place), get<std::uint32_t>(place + 8)};
   }
   return result;
-}
-
-std::string spell(const CheckpointName& name) {
-  const std::string step = std::to_string(name.step);
-  std::string text = "step-" + std::string(kStepDigits - std::min(kStepDigits, step.size()), '0') + step;
-  if (name.kind == CheckpointKind::kManifest) text += ".manifest";
-  if (name.kind == CheckpointKind::kPart) {
-    text += ".part-" + std::to_string(name.part) + "-of-" + std::to_string(name.parts);
-  }
-  return text + ".ckpt";
-}
-
-std::optional<CheckpointName> parse_checkpoint_name(std::string_view text) {
-  CheckpointName name;
-  std::string_view rest = text;
-  if (!skip(rest, "step-") || !take(rest, name.step) || !take_kind(rest, name) || rest != ".ckpt") return std::nullopt;
-  if (spell(name) != text) return std::nullopt;  // 'step-7.ckpt': not ours
-  return name;
 }
 
 }  // namespace lrun::detail

@@ -64,19 +64,4 @@ std::string encode_checkpoint_parts(const std::vector<CheckpointPart>& parts);
 /// Nothing when `bytes` is not the content of a manifest of `parts` parts.
 std::optional<std::vector<CheckpointPart>> decode_checkpoint_parts(std::string_view bytes, std::uint32_t parts);
 
-/// The name of a file in a folder of checkpoints: 'step-000000000100.ckpt', 'step-000000000100.part-3-of-8.ckpt',
-/// 'step-000000000100.manifest.ckpt'.
-struct CheckpointName {
-  CheckpointKind kind = CheckpointKind::kWhole;
-  std::uint64_t step = 0;
-  std::uint32_t part = 0;   ///< Of kPart; else 0.
-  std::uint32_t parts = 0;  ///< Of kPart; else 0.
-
-  bool operator==(const CheckpointName&) const = default;
-};
-
-std::string spell(const CheckpointName& name);
-/// Nothing for a name that spell() does not make.
-std::optional<CheckpointName> parse_checkpoint_name(std::string_view name);
-
 }  // namespace lrun::detail
