@@ -14,6 +14,7 @@
 #include "plan/gpu_visibility.h"
 #include "plan/horovod_environment.h"
 #include "plan/job_place.h"
+#include "plan/omp_threads.h"
 #include "plan/outer_run.h"
 #include "plan/rank_layout.h"
 #include "plan/run_nodes.h"
@@ -209,25 +210,13 @@ void choose_ends(const Inputs& in, LaunchPlan& plan) {
                           request.restart_backoff.source, request.restart_backoff.origin};
 }
 
-/// OMP_NUM_THREADS of a worker; 0: it stays unset. Each replica of strategy dp is a thread with a team of its own, so
-/// devices are counted, not processes.
-int threads_per_worker(const LaunchPlan& plan, int cpus, const Environment& environment) {
-  if (environment.has("OMP_NUM_THREADS")) return 0;
-  const NodePlan& node = plan.nodes.front();
-  if (plan.personality.omp_threads == Personality::OmpThreads::kOne) return node.workers.size() > 1 ? 1 : 0;
-  return std::max(1, cpus / static_cast<int>(node.devices.size()));
-}
-
 /// Binds the workers of every node. Where lrun sets OMP_NUM_THREADS, it then follows from the CPUs of each worker.
 void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const Environment& environment) {
-  constexpr int kMostThreads = 1 << 20;
   if (plan.bind.value == Binding::kNone) return;
-  const bool sets_threads = plan.omp_num_threads > 0 && plan.personality.omp_threads != Personality::OmpThreads::kOne;
+  const bool sets_threads = threads_follow_binding(plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
-    const bool has_quota = nodes[i].cpus < nodes[i].topology.cpus();
-    const int most = has_quota ? std::max(1, nodes[i].cpus / static_cast<int>(node.devices.size())) : kMostThreads;
-    for (std::string& line : bind_workers(plan.bind, nodes[i].topology, most, node)) {
+    for (std::string& line : bind_workers(plan.bind, nodes[i].topology, most_threads(node, nodes[i]), node)) {
       plan.warnings.push_back(std::move(line));
     }
     for (WorkerPlan& worker : node.workers) worker.omp_num_threads = sets_threads ? worker.omp_num_threads : 0;

@@ -101,31 +101,6 @@ TEST(MakePlan, SaysThatRedirectsWithoutFilesHideNothing) {
   EXPECT_TRUE(plan_of(request, cpu_node()).warnings.empty());
 }
 
-TEST(MakePlan, GivesEveryWorkerAFairShareOfTheCpus) {
-  const auto threads = [](const LaunchRequest& request, int cpus, const Environment& environment = Environment()) {
-    return plan_of(request, cpu_node(cpus), environment).omp_num_threads;
-  };
-  EXPECT_EQ(threads(request_for("4"), 16), 4);
-  EXPECT_EQ(threads(request_for("3"), 16), 5);
-  EXPECT_EQ(threads(request_for("8"), 2), 1);
-  EXPECT_EQ(threads(request_for(""), 16), 16);
-  EXPECT_EQ(threads(request_for("4"), 16, environment_with({{"OMP_NUM_THREADS", "2"}})), 0) << "the user's own is kept";
-  LaunchRequest dp = request_for("4");
-  dp.strategy = strategy_flag("dp");
-  EXPECT_EQ(threads(dp, 16), 4) << "each of the four replicas has a team of threads";
-}
-
-TEST(MakePlan, GivesTorchrunsWorkersOneThreadAndSaysSo) {
-  LaunchRequest request = request_for_processes("2");
-  request.compat = Compat::kTorchrun;
-  const LaunchPlan several = plan_of(request, cpu_node());
-  EXPECT_EQ(several.omp_num_threads, 1);
-  ASSERT_EQ(several.warnings.size(), 1U);
-  EXPECT_NE(several.warnings.front().find("OMP_NUM_THREADS"), std::string::npos);
-  request.nproc_per_node = workers_flag("1");
-  EXPECT_EQ(plan_of(request, cpu_node()).omp_num_threads, 0);
-}
-
 TEST(MakePlan, LetsTorchrunsWorkersStartBeforeAFailureStopsThem) {
   LaunchRequest request = request_for_processes("2");
   EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(0));
