@@ -14,6 +14,7 @@
 #include "plan/gpu_visibility.h"
 #include "plan/horovod_environment.h"
 #include "plan/job_place.h"
+#include "plan/master_choice.h"
 #include "plan/omp_threads.h"
 #include "plan/outer_run.h"
 #include "plan/rank_layout.h"

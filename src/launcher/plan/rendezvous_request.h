@@ -12,8 +12,10 @@
 
 namespace lrun::launcher {
 
-struct LaunchPlan;
-struct LaunchRequest;
+/// The port of each backend where none is given.
+inline constexpr int kPortOfC10d = 29'400;
+inline constexpr int kPortOfEtcd = 2379;
+inline constexpr int kPortOfStatic = 29'500;
 
 /// Reads an endpoint as torchrun does, without the blanks around it. \return empty: the text is no endpoint
 std::optional<Endpoint> parse_endpoint(std::string_view text);
@@ -47,20 +49,14 @@ struct RendezvousRequest {
   bool operator==(const RendezvousRequest&) const = default;
 };
 
+/// The port of the endpoint, or that of its backend. \throws UserError  the static backend has no default
+int port_of(const RendezvousRequest& request);
+
 /// The names and addresses in `request` that may be this host's.
 std::vector<std::string> hosts_in(const RendezvousRequest& request);
 
 /// With c10d and 'is_host=false': the endpoint at which a run of one node has to find a server, as with torchrun. The
 /// run needs nothing of it. Empty: the run serves its own.
 std::optional<Endpoint> endpoint_of_others(const RendezvousRequest& request);
-
-/// Decides where the workers' store is, and for several nodes how their launchers meet.
-/// \throws UserError  an address of a run of one node is another machine's; the backend needs a port; there is no such
-///                    node rank
-void choose_master(const LaunchRequest& request, const AllocatedNode& this_host, LaunchPlan& plan);
-
-/// A plan for several nodes can be shown without an endpoint, but not run.
-/// \throws UserError  there is none
-void require_endpoint(const LaunchPlan& plan);
 
 }  // namespace lrun::launcher

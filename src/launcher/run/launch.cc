@@ -18,6 +18,7 @@
 
 #include "base/user_error.h"
 #include "cluster/slurm.h"
+#include "plan/master_choice.h"
 #include "plan/rendezvous_request.h"
 #include "process/exit_codes.h"
 #include "process/guard.h"

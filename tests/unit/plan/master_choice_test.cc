@@ -1,4 +1,4 @@
-#include "plan/rendezvous_request.h"
+#include "plan/master_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string master_of(const RendezvousRequest& rendezvous, std::optional<int> ma
   }
 }
 
-TEST(RendezvousRequest, TakesThePortOfAnEndpointOnThisHost) {
+TEST(MasterChoice, TakesThePortOfAnEndpointOnThisHost) {
   EXPECT_EQ(master_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 29400)}),
             "127.0.0.1:29400?");
   EXPECT_EQ(master_of({.backend = backend_flag("c10d"), .endpoint = endpoint_of("::1", {})}), "::1:29400?");
@@ -38,7 +38,7 @@ TEST(RendezvousRequest, TakesThePortOfAnEndpointOnThisHost) {
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "localhost")}, 5000), "127.0.0.1:5000");
 }
 
-TEST(RendezvousRequest, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
+TEST(MasterChoice, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
   EXPECT_EQ(master_of({.endpoint = endpoint_of("127.0.0.2", 4000)}), "127.0.0.2:4000");
   EXPECT_EQ(master_of({.endpoint = endpoint_of("::1", 4000)}), "::1:4000");
   EXPECT_EQ(master_of({.master_addr = flag("--master-addr", "127.0.0.2")}, 5000), "127.0.0.2:5000");
@@ -57,7 +57,7 @@ LaunchRequest request_for_four(const RendezvousRequest& rendezvous) {
   return request;
 }
 
-TEST(RendezvousRequest, TakesIPv6sLoopbackForIPv4sWhereThereIsNoIPv6) {
+TEST(MasterChoice, TakesIPv6sLoopbackForIPv4sWhereThereIsNoIPv6) {
   const auto host_of = [](std::vector<std::string> names, const std::string& host) {
     AllocatedNode node = cpu_node();
     node.also_named = std::move(names);
@@ -78,7 +78,7 @@ std::vector<std::string> warnings_of(const RendezvousRequest& rendezvous, int ma
   return plan_of(request, node).warnings;
 }
 
-TEST(RendezvousRequest, SaysThatAnEndpointsPortWinsOverAnother) {
+TEST(MasterChoice, SaysThatAnEndpointsPortWinsOverAnother) {
   const Setting<Endpoint> endpoint = endpoint_of("localhost", 4000);
   EXPECT_EQ(warnings_of({.endpoint = endpoint}, 5000),
             Warnings{"'--master-port 5000' is not used: the port of '--rdzv-endpoint localhost:4000' "
@@ -90,7 +90,7 @@ TEST(RendezvousRequest, SaysThatAnEndpointsPortWinsOverAnother) {
   EXPECT_TRUE(warnings_of({.endpoint = endpoint}, 0).empty()) << "any port would do";
 }
 
-TEST(RendezvousRequest, LeavesAnEndpointThatItDoesNotHostToOthers) {
+TEST(MasterChoice, LeavesAnEndpointThatItDoesNotHostToOthers) {
   const RendezvousRequest anothers{
       .backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 4000), .is_host = false};
   EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the store is at a port of its own";
@@ -101,7 +101,7 @@ TEST(RendezvousRequest, LeavesAnEndpointThatItDoesNotHostToOthers) {
   EXPECT_TRUE(warnings_of(fixed, 0).empty());
 }
 
-TEST(RendezvousRequest, RefusesAnotherMachine) {
+TEST(MasterChoice, RefusesAnotherMachine) {
   EXPECT_EQ(master_of({.endpoint = endpoint_of("node0", 29400)}),
             "'--rdzv-endpoint node0:29400': 'node0' is not this machine, and this run has one node | leave it "
             "out, or write '--rdzv-endpoint localhost:29400'");
@@ -120,7 +120,7 @@ RendezvousPlan rendezvous_of(const RendezvousRequest& rendezvous) {
   return *plan_of(request_for_four(rendezvous), node).rendezvous;
 }
 
-TEST(RendezvousRequest, TakesHostAndPortOfTheEndpoint) {
+TEST(MasterChoice, TakesHostAndPortOfTheEndpoint) {
   const RendezvousPlan there = rendezvous_of({.endpoint = endpoint_of("there", 4000)});
   EXPECT_EQ(there.host, "there");
   EXPECT_EQ(there.port, 4000);
@@ -136,7 +136,7 @@ TEST(RendezvousRequest, TakesHostAndPortOfTheEndpoint) {
   EXPECT_FALSE(plan_of(request_for("8"), cpu_node()).rendezvous) << "alone";
 }
 
-TEST(RendezvousRequest, LetsTheNodeWithRankZeroHostTheStaticRendezvous) {
+TEST(MasterChoice, LetsTheNodeWithRankZeroHostTheStaticRendezvous) {
   using Hosting = RendezvousPlan::Hosting;
   const auto hosting = [](int rank) {
     return rendezvous_of({.endpoint = endpoint_of("here", 4000), .node_rank = {rank, Source::kFlag, "--node-rank"}})
@@ -149,7 +149,7 @@ TEST(RendezvousRequest, LetsTheNodeWithRankZeroHostTheStaticRendezvous) {
   EXPECT_TRUE(rendezvous_of({.endpoint = endpoint_of("here", 4000), .is_host = false}).leaves_endpoint);
 }
 
-TEST(RendezvousRequest, TriesToReachTheRendezvousAsLongAsItWaitsForOthers) {
+TEST(MasterChoice, TriesToReachTheRendezvousAsLongAsItWaitsForOthers) {
   const RendezvousPlan given = rendezvous_of({.endpoint = endpoint_of("there", 1), .join_timeout = Duration(7000)});
   EXPECT_EQ(given.connect_timeout, Duration(7000));
   const RendezvousPlan shorter = rendezvous_of(
@@ -157,7 +157,7 @@ TEST(RendezvousRequest, TriesToReachTheRendezvousAsLongAsItWaitsForOthers) {
   EXPECT_EQ(shorter.connect_timeout, Duration(1000));
 }
 
-TEST(RendezvousRequest, SaysWhatToTypeForSeveralNodes) {
+TEST(MasterChoice, SaysWhatToTypeForSeveralNodes) {
   const auto refusal = [](const RendezvousRequest& rendezvous) {
     return refusal_of([&] { require_endpoint(plan_of(request_for_four(rendezvous), cpu_node())); });
   };
@@ -175,7 +175,7 @@ TEST(RendezvousRequest, SaysWhatToTypeForSeveralNodes) {
               mentions({"'--master-port 0'", "'--master-port 29500'"}));
 }
 
-TEST(RendezvousRequest, TakesTorchrunsAnyPortForAJobThatMayBeginAlone) {
+TEST(MasterChoice, TakesTorchrunsAnyPortForAJobThatMayBeginAlone) {
   LaunchRequest request = request_for_four({.backend = backend_flag("c10d"), .endpoint = endpoint_of("there", 0)});
   request.compat = Compat::kTorchrun;
   request.min_nodes = 1;
@@ -184,7 +184,7 @@ TEST(RendezvousRequest, TakesTorchrunsAnyPortForAJobThatMayBeginAlone) {
   EXPECT_THROW((void)plan_of(request, cpu_node()), UserError);
 }
 
-TEST(RendezvousRequest, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
+TEST(MasterChoice, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
   LaunchRequest request = request_for_four({.endpoint = endpoint_of("there", 4000)});
   request.master_port = {5000, Source::kFlag, "--master-port"};
   const LaunchPlan plan = plan_of(request, cpu_node());
@@ -193,7 +193,7 @@ TEST(RendezvousRequest, SaysThatAnEndpointsPortWinsAlsoWithSeveralNodes) {
                                     "there:4000' is 4000"});
 }
 
-TEST(RendezvousRequest, WarnsOfAnAddressThatThisHostDoesNotHave) {
+TEST(MasterChoice, WarnsOfAnAddressThatThisHostDoesNotHave) {
   AllocatedNode node = cpu_node();
   node.also_named = {"there", "198.51.100.7"};
   RendezvousRequest rendezvous{.endpoint = {{"there", 4000}, Source::kFlag, "--rdzv-endpoint"}};
@@ -204,7 +204,7 @@ TEST(RendezvousRequest, WarnsOfAnAddressThatThisHostDoesNotHave) {
   EXPECT_EQ(plan_of(request_for_four(rendezvous), node).warnings, Warnings());
 }
 
-TEST(RendezvousRequest, ThatIsOnlyPrintedWarnsOfAMissingEndpoint) {
+TEST(MasterChoice, ThatIsOnlyPrintedWarnsOfAMissingEndpoint) {
   LaunchRequest request = request_for_four({});
   EXPECT_EQ(plan_of(request, cpu_node()).warnings, Warnings()) << "the run itself is refused";
   request.dry_run = DryRun::kText;
@@ -228,7 +228,7 @@ LaunchRequest request_with_etcd(const RendezvousRequest& rendezvous) {
   return request;
 }
 
-TEST(RendezvousRequest, FindsTheRendezvousThroughEtcd) {
+TEST(MasterChoice, FindsTheRendezvousThroughEtcd) {
   LaunchRequest request = request_with_etcd({.endpoint = endpoint_of("there", {}), .more_endpoints = {{"here", 4000}}});
   AllocatedNode node = cpu_node();
   node.also_named = {"here"};
@@ -255,7 +255,7 @@ TEST(RendezvousRequest, FindsTheRendezvousThroughEtcd) {
       "where they are members of an etcd");
 }
 
-TEST(RendezvousRequest, AsksAnEtcdOverTlsWhereThatIsSaid) {
+TEST(MasterChoice, AsksAnEtcdOverTlsWhereThatIsSaid) {
   const EtcdTls files{.authorities = "ca.pem"};
   RendezvousRequest asked{.endpoint = endpoint_of("there", {}), .etcd_is_asked_over_tls = true, .etcd_tls = files};
   EXPECT_EQ(plan_of(request_with_etcd(asked), cpu_node()).rendezvous->etcd_tls, files);
@@ -268,7 +268,7 @@ TEST(RendezvousRequest, AsksAnEtcdOverTlsWhereThatIsSaid) {
               mentions({"'--rdzv-conf key=own.key'", "'protocol=https,cert=client.pem,key=client.key'"}));
 }
 
-TEST(RendezvousRequest, AsksNoEtcdForOneNode) {
+TEST(MasterChoice, AsksNoEtcdForOneNode) {
   LaunchRequest request = request_for("8");
   request.rendezvous = {.backend = backend_flag("etcd"), .endpoint = endpoint_of("there", 2379)};
   const LaunchPlan plan = plan_of(request, cpu_node());
