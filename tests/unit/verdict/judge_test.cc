@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cerrno>
 #include <csignal>
 #include <limits>
 
@@ -267,18 +266,6 @@ TEST(Judge, ComparesAnErrorFileWithTheDeathOfAWorkerThatLeftNone) {
   EXPECT_EQ(judge({Kind::kWorkerFailed}, {silent, early}).culprit->rank, 1);
 }
 
-TEST(Judge, GivesTheShellsCodesForAProgramThatCannotRun) {
-  const auto code = [](int error) {
-    return judge({Kind::kStartFailed}, {ended(0, Ending::kExecFailed, error, 1)}).exit_code;
-  };
-  EXPECT_EQ(code(ENOENT), 127);
-  EXPECT_EQ(code(EACCES), 126);
-  EXPECT_EQ(code(ENOEXEC), 126);
-  EXPECT_EQ(code(ETXTBSY), 126);
-  EXPECT_EQ(code(E2BIG), 126);
-  EXPECT_EQ(code(ENOMEM), 125);
-}
-
 TEST(Judge, CountsTheKilledThatDoNotEndAsLost) {
   const Verdict verdict =
       judge({Kind::kWorkerFailed}, {ended(0, Ending::kExited, 3, 1), ended(1, Ending::kLost, 0, 9, SIGKILL)});
@@ -290,10 +277,6 @@ TEST(Judge, CountsTheKilledThatDoNotEndAsLost) {
 TEST(Fates, OfReportsThatCountAsManyAsTheyLikeHaveATotal) {
   constexpr int kMost = std::numeric_limits<int>::max();
   EXPECT_EQ((Fates{kMost, kMost, kMost, kMost, kMost}.total()), 5 * std::int64_t{kMost});
-}
-
-TEST(Judge, ExitsWithOneForALostWorker) {
-  EXPECT_EQ(judge({Kind::kWorkerFailed}, {ended(0, Ending::kLost, 0, 1)}).exit_code, 1);
 }
 
 }  // namespace
