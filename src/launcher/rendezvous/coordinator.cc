@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "rendezvous/rank_assignment.h"
 
 namespace lrun::launcher {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "plan/launch_plan.h"
-#include "rendezvous/join_record.h"
 
 namespace lrun::launcher {
 
@@ -65,30 +64,8 @@ struct Membership {
   bool operator==(const Membership&) const = default;
 };
 
-/// All nodes of a round and their places, as the leader assigned them.
-struct RankAssignment {
-  Membership common;               ///< without `self`
-  std::vector<Member> members;     ///< by node rank; never empty
-  std::vector<std::size_t> order;  ///< of each member its index among those that joined
-};
-
 /// The membership of a launcher that is alone. `master_port` is that of its own store's socket.
 Membership sole_membership(const LaunchPlan& plan, int master_port);
-
-/// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. The master is node 0.
-///
-/// A node that reached the leader over loopback is on its host: others reach it where they reached the leader.
-RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes);
-
-/// Indices of `nodes` in the order of their node ranks. A node gets the rank that it asked for, if there are so many
-/// nodes and no other node has asked for it. The others follow by address (as a number: 10.0.0.2 comes before
-/// 10.0.0.10), name and token. The same nodes always come in the same order.
-std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes);
-
-/// The plan of our own node in a round: one node, with its place among all.
-LaunchPlan place(const LaunchPlan& plan, const Membership& membership);
-/// The same for a plan that has a place, in another round: its node stays where it is in memory.
-void place_anew(LaunchPlan& plan, const Membership& membership);
 
 /// The part that is equal on all nodes, and the one that is not.
 std::string to_json(const Membership& membership);

@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "plan/horovod_environment.h"
 #include "plan/setting.h"
+#include "rendezvous/rank_assignment.h"
 #include "report/restart_text.h"
 #include "report/stack_text.h"
 #include "run/clean_up.h"

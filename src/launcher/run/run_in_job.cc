@@ -13,6 +13,7 @@
 #include "process/exit_codes.h"
 #include "process/launcher_heartbeat.h"
 #include "rendezvous/admission.h"
+#include "rendezvous/rank_assignment.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 #include "run/join_job.h"

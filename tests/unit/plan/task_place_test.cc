@@ -5,7 +5,7 @@
 #include <string>
 
 #include "plan/job_place.h"
-#include "rendezvous/membership.h"
+#include "rendezvous/rank_assignment.h"
 #include "support/mentions.h"
 #include "unit/plan/planning.h"
 

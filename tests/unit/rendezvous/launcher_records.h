@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rendezvous/join_record.h"
+#include "rendezvous/rank_assignment.h"
 
 namespace lrun::test {
 using namespace launcher;
@@ -28,6 +29,13 @@ inline JoinRecord node_at(const std::string& address, int workers = 1, std::opti
 inline JoinRecord with_role(JoinRecord record, std::string role) {
   record.role = std::move(role);
   return record;
+}
+
+/// The membership of one of the nodes.
+inline Membership seen_by(std::size_t node_rank, const RankAssignment& assignment) {
+  Membership membership = assignment.common;
+  membership.self = assignment.members.at(node_rank);
+  return membership;
 }
 
 }  // namespace lrun::test
