@@ -46,29 +46,43 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
 }
 
+std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
+  std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
+  return runs;
+}
+
 }  // namespace
 
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
-  std::vector<RunEntry> found = all_named(name, state_folder);
-  if (found.size() > 1) refuse_several(name, found);
-  return found.front();
+  if (!name.empty()) {
+    const std::vector<RunEntry> found = all_named(name, state_folder);
+    if (found.size() > 1) refuse_several(name, found);
+    return found.front();
+  }
+  const std::vector<RunEntry> runs = list_runs(state_folder);
+  if (!runs.empty()) return runs.back();
+  throw UserError("no run is kept in '" + state_folder.string() + "'", "LRUN_STATE names another place");
 }
 
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
   if (!name.empty()) {
     const std::vector<RunEntry> found = all_named(name, state_folder);
-    std::vector<RunEntry> alive = found;
-    std::erase_if(alive, [](const RunEntry& run) { return !run.alive; });
+    const std::vector<RunEntry> alive = alive_of(found);
     if (alive.size() == 1) return alive.front();
     if (found.size() > 1) refuse_several(name, alive.empty() ? found : alive);
     throw UserError("run '" + found.front().id + "' has ended", "'lrun report " + found.front().id + "' says how");
   }
-  std::vector<RunEntry> runs = list_runs(state_folder);
-  std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
+  const std::vector<RunEntry> runs = alive_of(list_runs(state_folder));
   if (runs.size() == 1) return runs.front();
   if (runs.empty())
     throw UserError("no run is alive in '" + state_folder.string() + "'", "LRUN_STATE names another place");
   throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+}
+
+std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder,
+                                  const std::string& command) {
+  if (name.empty()) return alive_of(list_runs(state_folder));
+  return {living_run(name, state_folder, command)};
 }
 
 }  // namespace lrun::launcher

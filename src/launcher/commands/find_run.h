@@ -9,7 +9,7 @@
 namespace lrun::launcher {
 
 /// The run that the user named: by its id, by how its id begins or ends, by the name of its job (--rdzv-id) or how that
-/// begins, or by its folder.
+/// begins, or by its folder. With an empty name the newest one.
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
@@ -17,5 +17,9 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
 /// one of all. \param command  for the hint: 'lrun stack' \throws UserError  there is none, there are several, or it
 /// has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
+
+/// That run, or with an empty name all that are alive.
+std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder,
+                                  const std::string& command);
 
 }  // namespace lrun::launcher

@@ -25,13 +25,6 @@ namespace {
 
 constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
 
-RunEntry run_asked(const std::string& name, const std::filesystem::path& state) {
-  if (!name.empty()) return run_named(name, state);
-  std::vector<RunEntry> runs = list_runs(state);
-  if (!runs.empty()) return runs.back();
-  throw UserError("no run is kept in '" + state.string() + "'", "LRUN_STATE names another place");
-}
-
 /// Where the launcher does not see what workers print first, the files do.
 void add_first_outputs(Timeline& timeline) {
   if (timeline.logs.empty()) return;
@@ -70,7 +63,7 @@ void write_page(const std::string& file, std::string_view page) {
 }  // namespace
 
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
-  const RunEntry run = run_asked(request.run, state_folder(environment));
+  const RunEntry run = run_named(request.run, state_folder(environment));
   const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostRunFileBytes);
   std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
   if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");

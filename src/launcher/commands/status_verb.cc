@@ -20,23 +20,13 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// The run that is meant, or all that are alive.
-std::vector<RunEntry> runs_asked(const VerbRequest& request, const std::filesystem::path& state) {
-  if (request.run.empty()) {
-    std::vector<RunEntry> runs = list_runs(state);
-    std::erase_if(runs, [](const RunEntry& run) { return !run.alive; });
-    return runs;
-  }
-  return {living_run(request.run, state, "lrun status")};
-}
-
 }  // namespace
 
 int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const std::filesystem::path state = state_folder(environment);
   std::vector<RunStatus> answered;
   std::vector<std::string> silent;
-  for (const RunEntry& run : runs_asked(request, state)) {
+  for (const RunEntry& run : living_runs(request.run, state, "lrun status")) {
     const ControlAnswer answer = ask_run(run.folder, "status", kStatusLimit);
     std::optional<RunStatus> status = run_status_from_json(answer.text);
     if (status) {
