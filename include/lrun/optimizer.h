@@ -24,7 +24,7 @@ namespace lrun {
 /// effective batch grows with it (the linear rule: Goyal et al., arXiv 1706.02677). Value.
 struct LRUN_EXPORT LearningRateScale {
   int factor = 1;
-  bool prints = false;  ///< The change, on stderr.
+  bool says = false;  ///< The change, on stderr.
 
   /// Scales the rates of all groups, and the default for later groups, of an optimizer with the program's own rates.
   /// \throws lrun::Unsupported  the factor is not 1 and the options do not implement get_lr() and set_lr().

@@ -53,11 +53,14 @@ constexpr HintRule kRules[] = {
     {"gloo-interface", "ifa != nullptr", "",
      "GLOO_SOCKET_IFNAME names an interface that this host does not have: see 'ip -brief address'"},
     {"address-in-use", "EADDRINUSE", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
+     "MASTER_PORT by default"},
     {"address-in-use", "Address already in use", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
+     "MASTER_PORT by default"},
     {"address-in-use", "address already in use", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chose a free MASTER_PORT"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
+     "MASTER_PORT by default"},
     {"name-resolution", "Temporary failure in name resolution", "",
      "the host name cannot be resolved: use the address"},
     {"name-resolution", "Name or service not known", "", "no such host: check the name, or use the address"},
@@ -185,8 +188,8 @@ std::string_view hint_of_cause(const FailureRecord& record) {
       return "use 'docker run --shm-size=8g' or '--ipc=host', or fewer data loader workers, or delete leftover files "
              "there";
     case Cause::kCpuTimeLimit:
-      return "'ulimit -t' limits the CPU time of each process; '--rlimit cpu=unlimited' lifts it as far as the hard "
-             "limit allows";
+      return "'ulimit -t' limits the CPU time of each process; if the hard limit allows it, '--rlimit cpu=unlimited' "
+             "lifts it";
     case Cause::kEndedEarly:
       return record.detail.find(kInitProcessGroup) != std::string::npos
                  ? "every rank must call init_process_group"

@@ -9,9 +9,9 @@ namespace lrun::launcher {
 /// hear each other must never both go on. Pure; a value.
 ///
 /// The death of the old leader is proved when its host has closed the connection and refuses a new one at its port.
-/// Then it cannot go on: half of the others is enough where the first in line is among them. A leader that is only
-/// silent may go on with half of the members, itself included: then the others need more than half. However the members
-/// are divided, at most one group is large enough.
+/// Then it has no vote: the first successor needs half of the others, any other candidate more than half. A leader that
+/// is only silent may go on with half of the members, itself included: then a candidate needs more than half of all.
+/// However the members are divided, at most one group is large enough.
 struct Ballot {
   int members = 0;             ///< of the round, the lost leader included
   int leader = 0;              ///< node rank of the lost one
@@ -24,9 +24,9 @@ struct Ballot {
   [[nodiscard]] bool carried_by(int votes) const;
 };
 
-/// The other side of a Ballot, for the leader: whether members that it hears no more could go on without it. A round
-/// counts until all members of a later one know of that one: before, some could go on from the earlier round. Pure; a
-/// value.
+/// The leader's own check of its majority: could the members that it no longer hears elect another leader? A round
+/// counts until all members of a later one know that it began: until then some may fail over from the earlier one.
+/// Pure; a value.
 class Majority {
  public:
   void round_began(int round, int members) { rounds_.push_back({round, members, 0}); }

@@ -94,7 +94,7 @@ Coordinator::Coordinator(Options options, SteadyTime now)
       gather_(std::move(options.gather)),
       lobby_(std::move(options.own_token)),
       timing_(options.times, now) {
-  if (options.guards_majority) majority_.emplace();
+  if (options.members_elect_leader) majority_.emplace();
 }
 
 void Coordinator::resume(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime now) {

@@ -38,9 +38,10 @@ class Coordinator {
  public:
   struct Options {
     RendezvousTimes times = {};
-    GatherReports gather;          ///< must not be empty
-    std::string own_token = {};    ///< of the leader's own launcher, for which the others wait; empty: they do not
-    bool guards_majority = false;  ///< the members could go on without this leader: it stops when it may have lost them
+    GatherReports gather;        ///< must not be empty
+    std::string own_token = {};  ///< of the leader's own launcher, for which the others wait; empty: they do not
+    bool members_elect_leader =
+        false;  ///< the members could go on without this leader: it stops when it may have lost them
   };
 
   Coordinator(Options options, SteadyTime now);

@@ -12,10 +12,9 @@ namespace lrun::launcher {
 
 /// Looks, for a leader whose rendezvous is away from the job's endpoint, whether another launcher serves one there, and
 /// invites it. A launcher that is started again on the endpoint's host would not find the job otherwise, and begin a
-/// second one. The watch does the handshake of every launcher. While a program listens at the endpoint the connection
-/// stays. Else the next one is tried well within a second, the time for which a rendezvous waits at least unless a
-/// shorter last call is set. While the host refuses connections, its name is looked up every few seconds only. Never
-/// blocks. One thread.
+/// second one. The watch connects and does the handshake of any launcher, and keeps a connection that is accepted. Else
+/// it tries again well within a second, the default last call: a rendezvous that is new there has not begun a round
+/// then. While the host refuses connections, its name is looked up every few seconds only. Never blocks. One thread.
 class EndpointWatch {
  public:
   /// \param address  of the endpoint, numeric

@@ -19,8 +19,8 @@ class Job final : public JobMember {
   /// Serves the rendezvous if it has to, or if no other launcher on this machine does. Begins to connect.
   ///
   /// With an etcd in the plan one of the launchers is elected leader through it, and again when that one is lost.
-  /// Without one the members of a round go on under a successor, and invite a launcher that begins to meet at the
-  /// endpoint; that one redirects others to them.
+  /// Without one a member of the round succeeds it as leader. The new leader invites a launcher that is started again
+  /// at the endpoint, which then redirects others to it.
   /// \param record  what is known of this node; the rest is filled in
   /// \param gather  what is made of the reports of a round
   /// \param secret  that all launchers of the job share; empty: none

@@ -30,7 +30,7 @@ namespace lrun::launcher {
 /// itself, as the last thing that it does.
 ///
 ///                        kRedirect
-///      Campaigning ⇄ Linked ─────→ Redirected ──→ Linked        with etcd: left, without: all others
+///      Campaigning ⇄ Linked ─────→ Redirected ──→ Linked        Campaigning, Leaving: with etcd only
 ///                      │ ↑ kBegin
 ///        leader lost   ↓ │                    kSpare
 ///                   FailingOver     Linked ─────────→ WaitingAsSpare        every state → Leaving, Over

@@ -39,11 +39,12 @@ class JobEvents {
   virtual void ended(const std::string& /*why*/) {}
   /// Stop the workers, and be ready for the next round: the leader is lost, and the others look for another one.
   virtual void leaderless(const std::string& /*how*/, std::int64_t /*heard_ns*/) {}
-  /// The rendezvous is served here, and a launcher that came was not let in.
+  /// The rendezvous is served here, and a launcher that came was not admitted, or was with a warning.
   virtual void rejected(const std::string& /*line*/) {}
   /// This launcher leads, and etcd does not take the state for the next leader.
   virtual void not_published(const std::string& /*why*/) {}
-  /// The job meets elsewhere, or is about to. Only before a round, and while there is no leader.
+  /// The job meets at another address, or its leader is lost and looked for. Only before a round, and while there is no
+  /// leader.
   virtual void redirected(const std::string& /*text*/) {}
   /// This launcher leads, and another job of the same name has begun at the endpoint.
   virtual void second_job(const std::string& /*text*/) {}

@@ -68,7 +68,7 @@ void JobServers::serve(int port, int listener, bool is_failover) {
                                     .max_launchers = most_launchers(plan),
                                     .own_token = options_.record.token,
                                     .secret = options_.secret,
-                                    .guards_majority = plan.etcd.empty(),
+                                    .members_elect_leader = plan.etcd.empty(),
                                     .rejected = options_.rejected};
   if (!plan.etcd.empty()) options.begun = options_.begun;
   rendezvous_ = std::make_unique<RendezvousServer>(loop_, options);

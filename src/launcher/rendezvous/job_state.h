@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// The state from which another launcher can lead a job.
+/// The leader's state, published so that another launcher can lead the job from there. Not the State of a Job.
 struct JobState {
   int round = 0;                            ///< the last that has begun
   int attempt = 0;                          ///< restarts used so far

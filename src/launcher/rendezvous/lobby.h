@@ -11,8 +11,9 @@
 
 namespace lrun::launcher {
 
-/// Keeps messages of launchers until one of them can be admitted: the leader's own launcher has to join first, and it
-/// has to be known whether a job goes on whose state was left behind. Pure; a value.
+/// Keeps the messages of all launchers until any launcher can be admitted (nodes that wait are in Roster): the leader's
+/// own launcher has to join first, and it has to be known whether a job goes on whose state was left behind. Pure; a
+/// value.
 class Lobby {
  public:
   using Message = std::pair<LauncherId, LauncherMessage>;

@@ -39,7 +39,7 @@ struct Successor {
 
 /// The agreement of a rendezvous: all that one node has to know of one round of a job, with the address of the workers'
 /// store. Workers, supervision and reports read this, and not how it was reached. All but `self` is equal on all nodes.
-/// Its size does not grow with their number, but with the number of different sizes of nodes.
+/// Its size grows with the number of different worker counts, not of nodes.
 struct Membership {
   int round = 0;             ///< grows with every new agreement; alone: with every attempt
   int attempt = 0;           ///< restarts used so far; workers see it as TORCHELASTIC_RESTART_COUNT

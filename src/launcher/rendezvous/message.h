@@ -22,7 +22,7 @@ struct LauncherMessage {
   enum class Kind {
     // from a launcher to the leader
     kJoin,        ///< `join`: the first message of a connection; `resumes`: the launcher was in `round`, and goes on
-    kInvite,      ///< in place of kJoin: the job of `join` meets at its address and standby port, since `round`
+    kInvite,      ///< in place of kJoin: the sender's job, in `round`, meets at the address and standby port of `join`
     kHeartbeat,   ///< `sent_ns` is the sender's steady clock
     kStopping,    ///< `text`: why the workers of this node are being stopped in `round`
     kBegun,       ///< `round` has begun on this node
@@ -59,9 +59,9 @@ struct LauncherMessage {
   std::int64_t sent_ns = 0;
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
-  int attempt = 0;       ///< restarts used so far
-  bool settled = false;  ///< of kBegin: no members can go on from the round before, even those that know only that one
-  bool resumes = false;  ///< of kJoin: the launcher belongs to a job whose leader is lost; kReady follows
+  int attempt = 0;                    ///< restarts used so far
+  bool settled = false;               ///< of kBegin: no members can fail over from an earlier round any more
+  bool resumes = false;               ///< of kJoin: the launcher belongs to a job whose leader is lost; kReady follows
   std::optional<int> node_rank = {};  ///< of kJoin, with `resumes`: in that round; its vote for the new leader
   bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job
   int port = 0;  ///< of kRedirect; of kReady: of the workers' store, if this node hosts it; 0: as in its JoinRecord

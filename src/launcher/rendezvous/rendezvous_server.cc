@@ -57,7 +57,7 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
       coordinator_({.times = options.times,
                     .gather = options.gather,
                     .own_token = options.own_token,
-                    .guards_majority = options.guards_majority},
+                    .members_elect_leader = options.members_elect_leader},
                    steady_now()),
       server_(loop, {.reach = options.reach,
                      .port = options.port,

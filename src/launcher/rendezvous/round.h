@@ -53,7 +53,7 @@ class Round {
   /// A member is gone. Empty: it was none.
   std::optional<Member> remove(LauncherId id);
 
-  /// Some member wants the workers to stop. \return true: it is the first one.
+  /// Some member wants the workers to stop, or the job is over and no round follows. \return true: it is the first one.
   bool stop();
   [[nodiscard]] bool is_stopped() const { return stopped_; }
   /// Nodes came or went: the round stops, and another one follows.

@@ -11,9 +11,9 @@ namespace lrun::launcher {
 
 /// The part of this launcher in the rounds of its job, which a leader has to know, also the next one. A value.
 struct RoundPart {
-  std::optional<Membership> membership = {};   ///< of the last round in which it was; empty: none
-  bool settled = false;                        ///< all members of that round know that it has begun
-  std::optional<std::string> report = {};      ///< of a round that is not over yet
+  std::optional<Membership> membership = {};  ///< of the last round in which it was; empty: none
+  bool settled = false;                    ///< all members of that round know that it has begun, and this one may vote
+  std::optional<std::string> report = {};  ///< of a round that is not over yet
   std::optional<LauncherMessage> ready = {};   ///< for a round that has not begun
   bool is_spare = false;                       ///< of a job that runs; it was in no round yet
   std::optional<ClockOffset> lost_clock = {};  ///< the leader is lost, and no round has begun since: its clock

@@ -14,7 +14,7 @@ struct RendezvousTimes {
   Duration join{600'000};         ///< for enough of them
   Duration replacement{600'000};  ///< for others in the place of lost ones, where too few are left
   Duration last_call{1000};       ///< with enough of them, for one more: since the last one came
-  Duration heartbeat{5000};       ///< a launcher that is silent for so long is lost
+  Duration heartbeat{5000};       ///< a launcher that is silent for so long is lost; a quarter of it lies between two
   Duration progress{5000};        ///< between two tables of missing nodes
   int spares = 0;                 ///< nodes beyond those of the job that are to be there, too, before it begins
   Duration for_spares{30'000};    ///< with enough of the others, for these
@@ -23,9 +23,9 @@ struct RendezvousTimes {
 
 /// When a round begins that has enough nodes, and when those that wait for more of them hear of it or give up.
 ///
-/// The last call holds a round back for one more node, until none has come for a pause: else another newcomer could
-/// follow at once, and all would start anew. It ends after kMostPauses: nodes that come and go must not hold up the
-/// others for ever. Pure: time goes in. A value.
+/// With enough nodes, a round still waits until no node has come for a `last_call`: one that came right after the start
+/// would restart all workers. The wait ends after kMostPauses of them, even where nodes keep coming and going. Pure:
+/// time goes in. A value.
 class RoundTiming {
  public:
   static constexpr int kMostPauses = 10;

@@ -10,9 +10,8 @@ namespace lrun::launcher {
 
 class JobContext;
 
-/// State of a Job that has an etcd and no leader: this launcher is done with it, and the others, which do not know that
-/// yet, may be about to begin a round. It looks for their leader, for as long as they need to begin one, to report
-/// that.
+/// State of a Job that has an etcd and no leader: this launcher is done, but the others do not know that and may be
+/// about to begin a round. It looks for their next leader to notify it, for as long as they need to elect one.
 class Leaving {
  public:
   Leaving(JobContext& context, LauncherMessage last_message);

@@ -15,8 +15,8 @@ struct JobStrength {
   bool has_successors = false;  ///< JobMember::has_successors()
 };
 
-/// True where the end of this node's launcher need not end the job: the node is taken away, lrun is killed there, the
-/// connection to the head ends, or the program is missing there. Pure.
+/// True where the job can go on without this node after `end`: it was interrupted, lrun was killed there, the head (the
+/// lrun that a person typed) was lost, or the program could not be started. Pure.
 bool may_leave(const RunEnd& end, const JobStrength& job);
 
 /// '3 of 2:4 nodes'.

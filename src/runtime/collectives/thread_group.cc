@@ -191,10 +191,11 @@ class ThreadCollectives final : public PostedCollectives {
   }
 
   at::Tensor finish(Post post) override {
-    const bool allocates = post.call.operation == Call::Operation::kAllocateBucket;
-    at::Tensor output = allocates ? ordinary_bucket(post.call) : post.output;
+    const Call call = post.call;
+    at::Tensor output = post.output;
     group_->wait(rank(), *group_->post(rank(), std::move(post)));
-    return output;
+    // After the others are met: a rank that is out of memory fails alone.
+    return call.operation == Call::Operation::kAllocateBucket ? ordinary_bucket(call) : output;
   }
 
  private:

@@ -54,7 +54,7 @@ void LearningRateScale::apply(torch::optim::Optimizer& optimizer) const {
   const std::vector<double> before = rates_of(optimizer);
   multiply(optimizer, factor, 1);
   optimizer.defaults().set_lr(rate_of(optimizer.defaults()) * factor);
-  if (prints) std::cerr << detail::describe_learning_rates(before, rates_of(optimizer), factor) + "\n" << std::flush;
+  if (says) std::cerr << detail::describe_learning_rates(before, rates_of(optimizer), factor) + "\n" << std::flush;
 }
 
 void LearningRateScale::save(torch::serialize::OutputArchive& archive) const {
@@ -66,7 +66,7 @@ void LearningRateScale::load(torch::serialize::InputArchive& archive, torch::opt
   if (saved == factor) return;
   const std::vector<double> before = rates_of(optimizer);
   multiply(optimizer, factor, saved);
-  if (prints)
+  if (says)
     std::cerr << detail::describe_loaded_rates(before, rates_of(optimizer), saved, factor) + "\n" << std::flush;
 }
 

@@ -161,7 +161,7 @@ std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Modu
 
 LearningRateScale Session::learning_rate_scale() const {
   const bool scales = strategy_ == "horovod" && options_.scale_learning_rate;
-  return {.factor = scales ? world_size() : 1, .prints = options_.banner};
+  return {.factor = scales ? world_size() : 1, .says = options_.banner};
 }
 
 DistributedSampler Session::sampler(std::size_t dataset_size, const LoaderOptions& options) {

@@ -57,7 +57,7 @@ TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
   EXPECT_EQ(output_of({}, {{"LRUN_OUTPUT", "quiet"}}).console.value, ConsoleMode::kQuiet);
   EXPECT_FALSE(output_of({}).console.given());
   EXPECT_TRUE(output_of({"--timestamps"}).timestamps);
-  EXPECT_THAT(refusal({"--output=quite", "p"}), mentions({"'--output quite'", "'quiet'"}));
+  EXPECT_THAT(refusal({"--output=quite", "p"}), mentions({"'--output quite'", "did you mean 'quiet'?"}));
 }
 
 TEST(OutputValues, SizesOfLogFilesHaveUnits) {

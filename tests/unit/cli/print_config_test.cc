@@ -61,7 +61,7 @@ TEST(PrintConfig, IsReadBackAsTheSameSettings) {
 TEST(PrintConfig, WhatTomlCannotHoldIsACommentAndTheRestIsReadBack) {
   const std::string text =
       printed({"--grace", "5s", "--env", "A=\xC3\xA9", "--env", "B=\x80"}, {{"LRUN_LOG_DIR", "/a\xFF\"b\xC3"}});
-  EXPECT_THAT(line_with(text, "# log-dir"), mentions({"LRUN_LOG_DIR", "TOML"}));
+  EXPECT_THAT(line_with(text, "# log-dir"), mentions({R"(# log-dir = "/a\xff\"b\xc3")", "LRUN_LOG_DIR", "TOML"}));
   EXPECT_NE(text.find("\n#   \"B=\\x80\","), std::string::npos) << text;
   const auto read = [&](const std::string&) { return FileText{0, text}; };
   const LaunchRequest again = parse_command_line({"lrun", "p"}, Environment(), read).request;

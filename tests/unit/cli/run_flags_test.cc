@@ -7,15 +7,17 @@ namespace {
 
 TEST(RunFlags, NameTheRangeOfANumber) {
   expect_refused({
-      {"--seed=-1", {"'--seed -1'", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
+      {"--seed=-1", {"'--seed -1': out of range", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
       {"--seed=18446744073709551616",
-       {"'--seed 18446744073709551616'", "allowed: 0 to 18446744073709551615", "'--seed 18446744073709551615'"}},
-      {"--master-port=65536", {"'--master-port 65536'", "allowed: 0 to 65535", "'--master-port 65535'"}},
-      {"--master-port=http", {"'--master-port http'", "allowed: 0 to 65535", "'--master-port 0'"}},
+       {"'--seed 18446744073709551616': out of range", "allowed: 0 to 18446744073709551615",
+        "'--seed 18446744073709551615'"}},
+      {"--master-port=65536", {"'--master-port 65536': out of range", "allowed: 0 to 65535", "'--master-port 65535'"}},
+      {"--master-port=http", {"'--master-port http': not a whole number", "allowed: 0 to 65535", "'--master-port 0'"}},
       {"--grace=soon", {"'--grace soon'", "allowed: a number with ms, s, m, h or d", "'--grace 30s'"}},
       {"--settle=never", {"'--settle never'", "allowed: a number with ms, s, m, h or d", "'--settle 2s'"}},
-      {"--max-restarts=x", {"'--max-restarts x'", "allowed: 0 to 2147483647", "'--max-restarts 0'"}},
-      {"--max-restarts=-1", {"'--max-restarts -1'", "allowed: 0 to 2147483647", "'--max-restarts 0'"}},
+      {"--max-restarts=x",
+       {"'--max-restarts x': not a whole number", "allowed: 0 to 2147483647", "'--max-restarts 0'"}},
+      {"--max-restarts=-1", {"'--max-restarts -1': out of range", "allowed: 0 to 2147483647", "'--max-restarts 0'"}},
       {"--timeout=0", {"'--timeout 0'", "'none'"}},
       {"--start-timeout=soon",
        {"'--start-timeout soon'", "allowed: a number with ms, s, m, h or d", "'--start-timeout 5m'"}},

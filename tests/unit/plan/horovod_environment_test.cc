@@ -122,7 +122,7 @@ TEST(HorovodEnvironment, IsNotThereUnderOtherStrategies) {
 TEST(HorovodPlan, SaysWhatTheWorldMeansForTheLearningRate) {
   const LaunchPlan plan = plan_of(horovod_request("8"), cpu_node());
   ASSERT_EQ(plan.notes.size(), 1U);
-  EXPECT_THAT(plan.notes[0], mentions({"8 workers", "8"}));
+  EXPECT_THAT(plan.notes[0], mentions({"8 workers", "by 8"}));
   EXPECT_TRUE(plan_of(horovod_request("1"), cpu_node()).notes.empty());
 }
 

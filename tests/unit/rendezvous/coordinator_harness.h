@@ -54,10 +54,10 @@ class CoordinatorHarness {
 
   /// Another coordinator, before anybody has joined.
   /// \param own_token  of the leader's own launcher; empty: none is awaited
-  void led_by(const std::string& own_token, bool guards_majority = false,
+  void led_by(const std::string& own_token, bool members_elect_leader = false,
               const RendezvousTimes& times = {.last_call = std::chrono::seconds(1)}) {
     coordinator = Coordinator(
-        {.times = times, .gather = joined, .own_token = own_token, .guards_majority = guards_majority}, now);
+        {.times = times, .gather = joined, .own_token = own_token, .members_elect_leader = members_elect_leader}, now);
   }
 
   void guard_majority() { led_by("", true, times_); }

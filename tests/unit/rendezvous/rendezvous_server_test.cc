@@ -107,7 +107,7 @@ TEST(RendezvousServer, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen)
     RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
                                            .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
                                            .gather = test::joined,
-                                           .guards_majority = true});
+                                           .members_elect_leader = true});
     std::vector<Fd> standbys;
     std::vector<std::unique_ptr<MetLauncher>> launchers;
     int begun = 0;
