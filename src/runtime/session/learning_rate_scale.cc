@@ -66,8 +66,7 @@ void LearningRateScale::load(torch::serialize::InputArchive& archive, torch::opt
   if (saved == factor) return;
   const std::vector<double> before = rates_of(optimizer);
   multiply(optimizer, factor, saved);
-  if (says)
-    std::cerr << detail::describe_loaded_rates(before, rates_of(optimizer), saved, factor) + "\n" << std::flush;
+  if (says) std::cerr << detail::describe_loaded_rates(before, rates_of(optimizer), saved, factor) + "\n" << std::flush;
 }
 
 }  // namespace lrun
