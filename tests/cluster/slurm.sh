@@ -51,7 +51,7 @@ others=$!
 wait_for "other launchers" "$lab" exec h1 bash -c ': < /dev/tcp/h1/29556'
 step 125 -N3 --ntasks-per-node=1 -- --master-port 29556 true
 grep -q "Address already in use; other launchers use it" "$out/err" || fail "the port is not named"
-grep -q "^lrun: hint: another port in '--master-port', on every node, keeps two jobs apart" "$out/err" || fail "the port's option is not named"
+grep -q "^lrun: hint: a different port in '--master-port', on every node, keeps two jobs apart" "$out/err" || fail "the port's option is not named"
 kill "$others"
 wait "$others" 2> /dev/null || true
 
@@ -73,7 +73,7 @@ batch 0 "$lrun -n 2 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE on \$SLURMD_NOD
 for rank in 0 1 2 3 4 5; do
   grep -qx "$rank/6 on h$((rank / 2 + 1))" "$out/out" || fail "rank $rank of the batch script is not where it belongs"
 done
-! grep -q "whoever reaches this port" "$out/out" || fail "lrun made no secret for the launchers that it starts"
+! grep -q "anyone who can reach this port" "$out/out" || fail "lrun made no secret for the launchers that it starts"
 batch 0 "$lrun --num_nodes 2 -n 1 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE'"
 grep -qx "1/2" "$out/out" || fail "the batch script does not run on two nodes"
 batch 0 "$lrun --num_nodes 1 -n 1 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE'"

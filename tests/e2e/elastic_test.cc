@@ -127,7 +127,7 @@ TEST_F(Elastic, JobsOfAFixedSizeWaitForTheirFirstNodeWhereThatIsTakenAway) {
   ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
   first.signal(SIGTERM);
   EXPECT_EQ(first.wait().signal_number, SIGTERM) << first.err();
-  ASSERT_TRUE(second.wait_for("the nodes that are left meet anew")) << second.err();
+  ASSERT_TRUE(second.wait_for("the remaining nodes meet again")) << second.err();
   LrunProcess& back = job.start({"--node-rank", "0"}, program());
   EXPECT_TRUE(second.read_until([&] { return count(second.out(), " of 2 count 0.") == 2; })) << second.err();
   end();

@@ -59,7 +59,7 @@ TEST_F(Failover, JobsGoOnWithoutTheirLeaders) {
     ASSERT_TRUE(nodes.second.wait_for("rank 0/2 of 2 count 0.")) << nodes.second.err();
     ASSERT_TRUE(nodes.third.wait_for("rank 1/2 of 2 count 0.")) << nodes.third.err();
     EXPECT_TRUE(contains(nodes.third.err(),
-                         " is lost: its launcher ended: the connection was closed; the nodes that are left meet anew"))
+                         " is lost: its launcher ended: the connection was closed; the remaining nodes meet again"))
         << nodes.third.err();
     EXPECT_TRUE(eventually([&] { return nodes.first.processes().empty(); })) << "a worker outlived its launcher";
     kill_whole(nodes.second);
@@ -109,7 +109,7 @@ TEST_F(Failover, JobsGoOnWithoutTheirSilentLeaderWhereTheyAreAMajority) {
   ::kill(launcher, SIGSTOP);
   ASSERT_TRUE(nodes.second.wait_for("rank 0/2 of 2 count 0.")) << nodes.second.err();
   ASSERT_TRUE(nodes.third.wait_for("rank 1/2 of 2 count 0.")) << nodes.third.err();
-  EXPECT_TRUE(contains(nodes.third.err(), " is lost: silence for 3s; the nodes that are left meet anew"))
+  EXPECT_TRUE(contains(nodes.third.err(), " is lost: silence for 3s; the remaining nodes meet again"))
       << nodes.third.err();
   ::kill(launcher, SIGCONT);
   EXPECT_EQ(nodes.first.wait().code, 125) << "it was replaced: there are no two jobs; " << nodes.first.err();
@@ -156,7 +156,7 @@ TEST_F(Failover, NodesThatHaveNotBegunAgainJoinTheFirstOneThatHas) {
   const pid_t launchers[] = {second.launcher_pid(), third.launcher_pid()};
   ::kill(launchers[1], SIGSTOP);
   kill_whole(first);
-  ASSERT_TRUE(second.wait_for("the nodes that are left meet anew")) << second.err();
+  ASSERT_TRUE(second.wait_for("the remaining nodes meet again")) << second.err();
   ::kill(launchers[0], SIGSTOP);
   LrunProcess& again = job.start({"--node-rank", "0", "--rdzv-conf", slow}, program());
   ASSERT_TRUE(again.wait_for("rank 0/1 of 1 count 0.")) << again.err();
@@ -181,7 +181,7 @@ TEST_F(Failover, TheFirstNodeThatIsStartedAgainDoesNotEndWithOneThatCannotGoOn) 
   for (LrunProcess* const node : others) ASSERT_TRUE(node->wait_for("/4 of 4 count 0.")) << node->err();
   for (const std::size_t silent : {1U, 2U}) ::kill(others[silent]->launcher_pid(), SIGSTOP);
   kill_whole(first);
-  ASSERT_TRUE(others[0]->wait_for("the nodes that are left meet anew")) << others[0]->err();
+  ASSERT_TRUE(others[0]->wait_for("the remaining nodes meet again")) << others[0]->err();
   LrunProcess& again = job.start({"--node-rank", "0", "--rdzv-conf", conf + ",last_call_timeout=2"}, program());
   EXPECT_EQ(others[0]->wait().code, 125) << others[0]->err();
   EXPECT_TRUE(contains(others[0]->err(), "; 1 of 4 nodes is not a majority, ")) << others[0]->err();

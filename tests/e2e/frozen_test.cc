@@ -101,7 +101,7 @@ TEST(Frozen, AJobGoesOnWithoutTheNodeOfAWorkerThatCannotBeKilled) {
   (void)folder.script("go", "");
   EXPECT_EQ(first.wait().code, 0) << first.err();
   EXPECT_THAT(first.out(), HasSubstr("rank 0/1."));
-  EXPECT_THAT(first.err(), HasSubstr("is lost: what runs there cannot be ended; 1 of 1:2 nodes goes on"));
+  EXPECT_THAT(first.err(), HasSubstr("is lost: processes there cannot be ended; 1 of 1:2 nodes goes on"));
   EXPECT_NE(frozen.wait().code, 0);
   EXPECT_THAT(frozen.err(), HasSubstr("1 process cannot be ended"));
   freezer.set("THAWED");  // the kill is carried out now

@@ -194,7 +194,7 @@ TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
   LrunProcess lrun({"-H", "localhost:1,jumped:1", "true"}, options());
   ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "'--master-addr' says where the first host is"); }))
       << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "nobody holds the rendezvous at 240.0.0.1 port ")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "nobody serves the rendezvous at 240.0.0.1 port ")) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
 }
@@ -202,7 +202,7 @@ TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
 TEST_F(Hosts, ThatNeverTellTheirEndAreNotWaitedForOnceTheJobIsOver) {
   LrunProcess lrun({"-H", "a:1,mute:1", "--nnodes", "1:2", "--grace", "0s", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "no end was heard of from mute\n")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "no outcome was received from mute\n")) << lrun.err();
 }
 
 TEST_F(Hosts, AreNotWaitedForByASshThatStaysAfterTheirEnd) {

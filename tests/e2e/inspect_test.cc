@@ -101,7 +101,7 @@ TEST(Status, KnowsARunByTheNameOfItsJob) {
   }
   Beside report(run, {"report", "resnet"});
   EXPECT_EQ(report.wait().code, 125);
-  EXPECT_THAT(report.err(), StartsWith("lrun: error: several runs are meant by 'resnet'\nlrun: hint: name one: '"));
+  EXPECT_THAT(report.err(), StartsWith("lrun: error: 'resnet' matches several runs\nlrun: hint: name one: '"));
 }
 
 TEST(Status, ReportsALauncherThatDoesNotAnswer) {

@@ -208,7 +208,7 @@ TEST(Output, RankZeroNeverTakesWhatIsTypedToAShell) {
   LrunProcess lrun({"-n", "1", "--stdin", "cat"},
                    {.environment = {{"NO_COLOR", "1"}}, .terminal = true, .before_exec = be_in_background});
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_NE(lrun.err().find("lrun: error: '--stdin' would read a terminal that another job has"), std::string::npos)
+  EXPECT_NE(lrun.err().find("lrun: error: '--stdin' would read a terminal that another job uses"), std::string::npos)
       << lrun.err();
 }
 
@@ -249,8 +249,8 @@ void expect_a_stop_in_the_background(void (*shell)()) {
   lrun.type("\x1a");
   ASSERT_TRUE(lrun.wait_for("; fg")) << lrun.err();
   EXPECT_NE(lrun.err().find("tty input; fg"), std::string::npos) << lrun.err();
-  EXPECT_NE(lrun.err().find("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; "
-                            "'fg' goes on"),
+  EXPECT_NE(lrun.err().find("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job uses; "
+                            "'fg' continues it"),
             std::string::npos)
       << lrun.err();
   lrun.type("Ada\n");

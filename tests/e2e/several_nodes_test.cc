@@ -236,7 +236,7 @@ TEST(SeveralNodes, SayWhoIsMissingWhenTheyDoNotMeet) {
 TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   Job job({"--num_nodes", "2"});
   LrunProcess& alone = job.start({"--node-rank", "1"}, {"true"});
-  ASSERT_TRUE(alone.wait_for("nobody holds the rendezvous")) << alone.err();
+  ASSERT_TRUE(alone.wait_for("nobody serves the rendezvous")) << alone.err();
   alone.signal(SIGTERM);
   EXPECT_EQ(alone.wait().signal_number, SIGTERM);
 }

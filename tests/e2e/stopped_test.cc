@@ -231,7 +231,7 @@ TEST_F(StoppedNodes, StartTheirWorkersAgainWhereNobodyHasBegunWithoutThem) {
   ASSERT_TRUE(eventually([&] { return node.workers().empty(); })) << "no rank may run twice";
   ::kill(launcher, SIGCONT);
   ASSERT_TRUE(node.read_until([&] { return count(node.out(), "rank 0/1 of 1 count 0.") == 2; })) << node.err();
-  EXPECT_THAT(node.err(), HasSubstr(" stood still too long, and its workers were ended"));
+  EXPECT_THAT(node.err(), HasSubstr(" was stopped for too long, and its workers were ended"));
   EXPECT_THAT(node.err(), Not(HasSubstr("died of SIGKILL"))) << "no rank is to blame: ";
   end();
   expect_success({&node});

@@ -15,7 +15,7 @@ TEST(TwoJobs, RejectLaunchersOfTheOther) {
   LrunProcess& other = job.start({"--node-rank", "1", "--rdzv-id", "yours"}, {"true"});
   EXPECT_EQ(other.wait().code, 125) << other.err();
   EXPECT_TRUE(contains(other.err(), "has '--rdzv-id mine', and node '")) << other.err();
-  EXPECT_TRUE(contains(other.err(), "hint: for two jobs, use another port in '--rdzv-endpoint'")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "hint: for two jobs, use a different port in '--rdzv-endpoint'")) << other.err();
   EXPECT_FALSE(contains(other.err(), "hint: start lrun on every node")) << other.err();
   LrunProcess& different = job.start({"--node-rank", "1", "--rdzv-id", "mine", "--max-restarts", "3"}, {"true"});
   EXPECT_EQ(different.wait().code, 125) << different.err();
@@ -87,7 +87,7 @@ TEST_F(OneEndpoint, IsNotNeededByAJobOfOneNodeWhereAnotherHasIt) {
 TEST_F(OneEndpoint, HasToBeHeldByAnotherWhereAJobOfOneNodeIsNotToHoldIt) {
   LrunProcess nobody(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false,read_timeout=1"}, "echo started"));
   EXPECT_EQ(nobody.wait().code, 125) << nobody.err();
-  EXPECT_TRUE(contains(nobody.err(), "nobody holds the rendezvous at 127.0.0.1 port ")) << nobody.err();
+  EXPECT_TRUE(contains(nobody.err(), "nobody serves the rendezvous at 127.0.0.1 port ")) << nobody.err();
   EXPECT_EQ(nobody.out(), "");
   LrunProcess early(job("mine", {"--nnodes", "1", "--rdzv-conf", "is_host=false"}, "echo started"));
   ASSERT_TRUE(early.wait_for("waiting up to 1m")) << early.err();
@@ -105,7 +105,7 @@ TEST_F(OneEndpoint, IsRefusedToAJobOfSeveralNodesWhereAJobOfOneHasIt) {
   EXPECT_EQ(second.wait().code, 125) << second.err();
   EXPECT_TRUE(contains(second.err(), "it is the workers' store of the job 'mine', which has one node\n"))
       << second.err();
-  EXPECT_TRUE(contains(second.err(), "hint: for two jobs, use another port in '--rdzv-endpoint'")) << second.err();
+  EXPECT_TRUE(contains(second.err(), "hint: for two jobs, use a different port in '--rdzv-endpoint'")) << second.err();
   EXPECT_FALSE(contains(second.out(), "started")) << second.out();
   first.signal(SIGTERM);
   first.wait();

@@ -93,7 +93,7 @@ void stop_with_the_job(pid_t launcher) {
 bool stop_for_terminal(pid_t launcher) {
   const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
   if (foreground <= 0 || foreground == ::getpgrp() || !can_be_continued()) return false;
-  say("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job has; 'fg' goes on\n");
+  say("lrun: note: stopped: with '--stdin' rank 0 reads the terminal, which another job uses; 'fg' continues it\n");
   ::kill(launcher, SIGTSTP);
   ::signal(SIGTTIN, SIG_DFL);  // our parent may have ignored it; a guard that ran on would leave the workers stopped
   ::kill(0, SIGTTIN);

@@ -31,7 +31,7 @@ RunEntry run_in(const std::string& name) {
 
 /// Of several that are meant.
 [[noreturn]] void refuse_several(const std::string& name, const std::vector<RunEntry>& found) {
-  throw UserError("several runs are meant by '" + name + "'", "name one: " + newest_of(found));
+  throw UserError("'" + name + "' matches several runs", "name one: " + newest_of(found));
 }
 
 /// Those that are meant, at least one.

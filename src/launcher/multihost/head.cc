@@ -74,7 +74,7 @@ void Head::received(std::size_t host, const NodeFrame& frame) {
   switch (frame.kind) {
     case Kind::kAnswer: {
       std::optional<NodeReady> ready = decode_ready(frame.payload);
-      if (!ready) return cannot_be_used(host, "what it answered cannot be read");
+      if (!ready) return cannot_be_used(host, "its answer cannot be read");
       table_.answered(host, *std::move(ready));
       return start_when_all_answered();
     }
@@ -254,7 +254,7 @@ void Head::give_up(const std::function<bool(const HostTable::Host&)>& is_waited_
     links_->close(host);
   }
   if (names.empty()) return;
-  sink_.message_of_job(Severity::kWarning, "no end was heard of from " + names);
+  sink_.message_of_job(Severity::kWarning, "no outcome was received from " + names);
   finish_when_all_over();
 }
 

@@ -81,7 +81,7 @@ class HostAgent {
       return refuse(fmt::format("it is lrun {} there, and {} here", LRUN_VERSION, version));
     }
     order_ = decode_order(payload);
-    if (!order_) return refuse("what it was told to do cannot be read");
+    if (!order_) return refuse("its order cannot be read");
     head_.set_most_silence(Duration(order_->most_silence));
     if (::chdir(order_->folder.c_str()) != 0 && order_->needs_folder) {
       return refuse(fmt::format("the directory '{}': {}", order_->folder, std::strerror(errno)));

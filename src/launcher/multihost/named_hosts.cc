@@ -42,12 +42,12 @@ void check_selection(const LaunchRequest& request) {
   const Setting<std::string>& selection = request.include.given() ? request.include : request.exclude;
   if (!selection.given()) return;
   if (request.include.given() && request.exclude.given()) {
-    throw UserError(fmt::format("'{}' and '{}' cannot be together", request.include.origin, request.exclude.origin),
+    throw UserError(fmt::format("'{}' and '{}' cannot be combined", request.include.origin, request.exclude.origin),
                     "give one of them");
   }
   if (!names_hosts(request) && !selects_of_localhost(selection.value)) {
     throw UserError(
-        fmt::format("'{}' selects of hosts, and none are named", selection.origin),
+        fmt::format("'{}' selects hosts, and none are named", selection.origin),
         "name them with '-H a:4,b:4' or '--hostfile FILE', or write 'localhost:0,2' for devices of this one");
   }
 }

@@ -52,12 +52,13 @@ Rejection other_settings(const JoinRecord& record, const JoinRecord& first) {
 }
 
 constexpr const char* kApartHint =
-    "for two jobs, use another port in '--rdzv-endpoint'; for one job, give all nodes the same '--rdzv-id'";
+    "for two jobs, use a different port in '--rdzv-endpoint'; for one job, give all nodes the same '--rdzv-id'";
 constexpr const char* kCommandsHint =
-    "for two jobs, use another port in '--rdzv-endpoint'; for one job, give nodes that run different programs "
+    "for two jobs, use a different port in '--rdzv-endpoint'; for one job, give nodes that run different programs "
     "different '--role's, or give all nodes the same '--rdzv-id' to allow different arguments";
 constexpr const char* kProgramsHint =
-    "for two jobs, use another port in '--rdzv-endpoint', or with etcd another '--rdzv-id'; for one job, give nodes "
+    "for two jobs, use a different port in '--rdzv-endpoint', or with etcd another '--rdzv-id'; for one job, give "
+    "nodes "
     "that "
     "run different programs different '--role's";
 

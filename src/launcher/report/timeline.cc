@@ -97,7 +97,7 @@ void add_milestone(Timeline& timeline, const Json& event, const std::string& wha
 std::string reason_text(const Json& event) {
   const std::string reason = event.value("reason", std::string());
   if (reason == "interrupted") return "received " + signal_name(event.value("signal", 0));
-  if (reason == "console_closed") return "whoever read the output has gone";
+  if (reason == "console_closed") return "the reader of the output is gone";
   if (reason == "requested") return "asked to stop";
   if (reason == "timed_out") return "the time of --timeout is over";
   if (reason == "start_timed_out") return "the time of --start-timeout is over";

@@ -188,7 +188,7 @@ std::string reason_here_text(const RunEnd& end) {
     case RunEnd::Kind::kInterrupted:
       return fmt::format("received {}", signal_name(end.signal_number));
     case RunEnd::Kind::kConsoleClosed:
-      return "whoever read the output has gone";
+      return "the reader of the output is gone";
     case RunEnd::Kind::kRequested:
       return "asked to stop";
     case RunEnd::Kind::kTimedOut:

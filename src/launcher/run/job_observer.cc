@@ -44,7 +44,7 @@ void JobObserver::waiting(const std::string& text) {
 }
 
 void JobObserver::not_published(const std::string& why) {
-  calls_.warn("etcd does not keep what another node needs to lead the rendezvous: " + why);
+  calls_.warn("etcd does not keep the state that another node needs to lead the rendezvous: " + why);
 }
 
 void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
@@ -87,7 +87,7 @@ void JobObserver::start_failed(const FailureRecord& record) {
 }
 
 void JobObserver::cannot_clean_up() {
-  if (job_.may_drop_out()) drop_out("what runs there cannot be ended");
+  if (job_.may_drop_out()) drop_out("processes there cannot be ended");
 }
 
 void JobObserver::leave(const std::string& text) {
@@ -168,9 +168,8 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
 /// The nodes of the next round are not known yet.
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
-  stop_for_loss(
-      {.kind = RunEnd::Kind::kNodeLost, .who = how + "; the nodes that are left meet anew", .node = "meeting"}, how,
-      heard_ns);
+  stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = how + "; the remaining nodes meet again", .node = "meeting"},
+                how, heard_ns);
 }
 
 /// The first loss of a round counts in its verdict. A loss that is not the reason of a stop is a note.

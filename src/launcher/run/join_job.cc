@@ -145,7 +145,7 @@ class RendezvousWait : public JobEvents {
       const bool etcd = !plan_.rendezvous->etcd.empty();
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
       tell(etcd ? fmt::format("no rendezvous was reached through etcd at {} yet{}", place, why)
-                : fmt::format("nobody holds the rendezvous at {} yet{}", place, why));
+                : fmt::format("nobody serves the rendezvous at {} yet{}", place, why));
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
@@ -273,10 +273,10 @@ std::string weak_secret_warning(const std::string& secret) {
   constexpr std::size_t kShortest = 16;
   if (secret.size() >= kShortest) return {};
   if (!secret.empty()) {
-    return "LRUN_JOB_SECRET is short: who listens on the way can find it by trying; 'openssl rand -hex 32' makes one "
+    return "LRUN_JOB_SECRET is short: an eavesdropper can find it by trying; 'openssl rand -hex 32' makes one "
            "that nobody finds";
   }
-  return "whoever reaches this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
+  return "anyone who can reach this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
 }
 
 void warn_of_weak_secret(const Job& job, const std::string& secret, MessageSink& sink) {
@@ -292,7 +292,7 @@ void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patien
   const std::string address = resolve_address(endpoint.host);
   bool told = false;
   while (const std::error_code error = error_of_connecting(address, *endpoint.port, deadline)) {
-    const std::string nobody = fmt::format("nobody holds the rendezvous at {} port {}", endpoint.host, *endpoint.port);
+    const std::string nobody = fmt::format("nobody serves the rendezvous at {} port {}", endpoint.host, *endpoint.port);
     if (std::chrono::steady_clock::now() + kPause >= deadline) {
       throw UserError(fmt::format("'--rdzv-conf is_host=false': {}: {}", nobody, error.message()),
                       "leave 'is_host' out: this run has one node and needs nobody");

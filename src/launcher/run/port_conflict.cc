@@ -19,7 +19,7 @@ PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& se
   if (!plan.rendezvous) {
     taken.hint = "without '--master-port' and '--rdzv-endpoint' a free port is chosen";
   } else if (owner.is_rendezvous) {
-    taken.hint = "another port in '" + plan.rendezvous->port_option +
+    taken.hint = "a different port in '" + plan.rendezvous->port_option +
                  "', on every node, keeps two jobs apart; in one job a single node has '--node-rank 0'";
   } else {
     taken.hint = hint_of_other_port(plan.rendezvous->port_option);

@@ -91,7 +91,7 @@ void need_terminal(const Setting<int>& debug_rank) {
 void refuse_a_shells_terminal() {
   const pid_t foreground = ::isatty(STDIN_FILENO) == 1 ? ::tcgetpgrp(STDIN_FILENO) : -1;
   if (foreground <= 0 || foreground == ::getpgrp()) return;
-  throw UserError("'--stdin' would read a terminal that another job has: lrun runs in the background",
+  throw UserError("'--stdin' would read a terminal that another job uses: lrun runs in the background",
                   "start lrun in the foreground, or give it a file: '< FILE'");
 }
 

@@ -37,7 +37,7 @@ class FailureNotice : private JobEvents {
   void run() {
     job_.set_events(*this);
     const EventLoop::Timer note = loop_.after(kQuiet, [this] {
-      sink_.note(fmt::format("the other nodes are told, where they come within {}", format_duration(kPatience)));
+      sink_.note(fmt::format("the other nodes are notified if they join within {}", format_duration(kPatience)));
     });
     {
       const EventLoop::Timer limit = loop_.after(kPatience, [this] { loop_.stop(); });

@@ -98,10 +98,10 @@ void Supervisor::note_guards_kill(const Worker& worker, const ExitStatus& status
   if (!guard_died && !facts_.guard->has_ended_workers()) return;
   recorder_.note_stop(worker, SIGKILL);
   if (guard_died) return handle(GuardDied{});
-  handle(
-      StoppedElsewhere{{.kind = RunEnd::Kind::kNodeLost,
-                        .who = fmt::format("the launcher of node {} stood still too long, and its workers were ended",
-                                           facts_.records.host)}});
+  handle(StoppedElsewhere{
+      {.kind = RunEnd::Kind::kNodeLost,
+       .who = fmt::format("the launcher of node {} was stopped for too long, and its workers were ended",
+                          facts_.records.host)}});
 }
 
 void Supervisor::worker_ended(Worker& worker, const ExitStatus& status) {

@@ -117,8 +117,8 @@ TEST(DevicesOfLocalhost, AreThoseThatAreIncluded) {
 
 TEST(DevicesOfLocalhost, AreRefusedWhereTheyAreNotThereOrSaidTwice) {
   EXPECT_EQ(selected({"--include", "localhost:4"}, 4), "'--include localhost:4': host 'localhost' has 4 devices");
-  EXPECT_EQ(selected({"--include", "a:1"}, 4), "'--include' selects of hosts, and none are named");
-  EXPECT_EQ(selected({"--include", "localhost@a:1"}, 4), "'--include' selects of hosts, and none are named");
+  EXPECT_EQ(selected({"--include", "a:1"}, 4), "'--include' selects hosts, and none are named");
+  EXPECT_EQ(selected({"--include", "localhost@a:1"}, 4), "'--include' selects hosts, and none are named");
   EXPECT_EQ(selected({"--include", "localhost:1", "--devices", "1"}, 4),
             "'--include localhost:1' and '--devices 1' both say which devices to use");
   EXPECT_EQ(selected({"--include", "localhost:1", "--num_nodes", "2"}, 4),

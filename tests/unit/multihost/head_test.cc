@@ -206,7 +206,7 @@ TEST_F(HeadTest, AnAnswerThatCannotBeReadIsAProblem) {
     from(2, Kind::kAnswer, "nonsense");
   });
   EXPECT_EQ(end.code, kExitRefused);
-  EXPECT_THAT(sink.text(), HasSubstr("what it answered cannot be read"));
+  EXPECT_THAT(sink.text(), HasSubstr("its answer cannot be read"));
 }
 
 TEST_F(HeadTest, ASignalBeforeTheStartEndsAtOnce) {
@@ -252,7 +252,7 @@ TEST_F(HeadTest, HostsThatDoNotEndAfterASignalAreGivenUp) {
     this->end(0, 143);
   });
   EXPECT_EQ(end, (Head::End{exit_code_of_signal(SIGTERM), SIGTERM}));
-  EXPECT_THAT(sink.text(), HasSubstr("no end was heard of from b, c"));
+  EXPECT_THAT(sink.text(), HasSubstr("no outcome was received from b, c"));
 }
 
 TEST_F(HeadTest, ASecondSignalLeavesLessTime) {
@@ -263,7 +263,7 @@ TEST_F(HeadTest, ASecondSignalLeavesLessTime) {
     head->signal_arrived(SIGINT);
   });
   EXPECT_EQ(end.signal_number, SIGINT);
-  EXPECT_THAT(sink.text(), HasSubstr("no end was heard of from a, b, c"));
+  EXPECT_THAT(sink.text(), HasSubstr("no outcome was received from a, b, c"));
 }
 
 TEST_F(HeadTest, ALostHostIsAWarningWhereTheOthersWillReport) {
@@ -330,7 +330,7 @@ TEST_F(HeadTest, TheEndOfTheJobLimitsSilentHosts) {
     this->end(1);
   });
   EXPECT_EQ(end, (Head::End{0, 0}));
-  EXPECT_THAT(sink.text(), HasSubstr("no end was heard of from c"));
+  EXPECT_THAT(sink.text(), HasSubstr("no outcome was received from c"));
 }
 
 TEST_F(HeadTest, AnSshThatStaysAfterItsHostsEndIsNotWaitedFor) {
