@@ -53,14 +53,11 @@ constexpr HintRule kRules[] = {
     {"gloo-interface", "ifa != nullptr", "",
      "GLOO_SOCKET_IFNAME names an interface that this host does not have: see 'ip -brief address'"},
     {"address-in-use", "EADDRINUSE", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
-     "MASTER_PORT by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own; MASTER_PORT is free by default"},
     {"address-in-use", "Address already in use", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
-     "MASTER_PORT by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own; MASTER_PORT is free by default"},
     {"address-in-use", "address already in use", "",
-     "another program or rank uses the port: add LOCAL_RANK to the program's own ports; lrun chooses a free "
-     "MASTER_PORT by default"},
+     "another program or rank uses the port: add LOCAL_RANK to the program's own; MASTER_PORT is free by default"},
     {"name-resolution", "Temporary failure in name resolution", "",
      "the host name cannot be resolved: use the address"},
     {"name-resolution", "Name or service not known", "", "no such host: check the name, or use the address"},

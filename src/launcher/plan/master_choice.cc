@@ -1,5 +1,6 @@
 // Where launchers meet and where workers find their store. A LaunchRequest comes in; choose_master() fills the
-// addresses of a LaunchPlan and its RendezvousPlan. make_plan() calls it.
+// addresses of a LaunchPlan and its RendezvousPlan. make_plan() calls it. With several nodes the port of the workers'
+// store is known later: JobServers::open_store() opens one, and that of node 0 counts.
 #include "plan/master_choice.h"
 
 #include <algorithm>

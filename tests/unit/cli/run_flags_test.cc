@@ -7,7 +7,7 @@ namespace {
 
 TEST(RunFlags, NameTheRangeOfANumber) {
   expect_refused({
-      {"--seed=-1", {"'--seed -1': out of range", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
+      {"--seed=-1", {"'--seed -1': not a whole number", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
       {"--seed=18446744073709551616",
        {"'--seed 18446744073709551616': out of range", "allowed: 0 to 18446744073709551615",
         "'--seed 18446744073709551615'"}},
