@@ -78,7 +78,7 @@ two_nodes "an indexed Job"
 # Where a manager only lists hosts, lrun says what to type.
 for kind in lsf pbs torque sge; do
   run 125 "$lab" pods exec -n 2 "$kind" 0 "$lrun" -n 2 true
-  grep -q "gives this job 2 hosts ('h1' is the first) and starts lrun on this one alone" "$out/err" ||
+  grep -q "gives this job 2 hosts ('h1' is the first) and starts lrun only on this one" "$out/err" ||
     fail "$kind: an idle host is not explained"
   run 0 "$lab" pods exec -n 2 "$kind" 0 "$lrun" --num_nodes 1 -n 2 true
 done

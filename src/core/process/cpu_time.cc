@@ -20,9 +20,9 @@ namespace {
 
 bool is_used_up(std::uint64_t limit_seconds, double used_seconds) {
   // The kernel counts ticks for its limits and exact times for what it shows: they differ by some seconds in a hundred,
-  // and by two fifths where only a few ticks were counted, on a busy machine.
+  // and by a fifth where only a few ticks were counted.
   const double limit = static_cast<double>(limit_seconds);
-  return used_seconds >= limit - std::min(0.4 * limit, 1 + 0.02 * limit);
+  return used_seconds >= limit - std::min(0.2 * limit, 1 + 0.02 * limit);
 }
 
 }  // namespace

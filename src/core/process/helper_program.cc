@@ -35,7 +35,6 @@ using boost::system::error_code;
 using Kind = HelperRequest::Stream;
 
 constexpr std::size_t kReadBytes = std::size_t{64} * 1024;
-constexpr Duration kToDrain(500);  // how long processes that a program left may hold its pipes open
 constexpr Duration kLookWithoutPidfd(20);
 constexpr Duration kReapLimit(1000);
 constexpr int kNotExecuted = 127;
@@ -163,11 +162,26 @@ Started start(const HelperRequest& request) {
   return started;
 }
 
+/// Asio's exceptions are none of the standard library's in Boost 1.81.
+Started start_or_explain(const HelperRequest& request) {
+  const pid_t parent = ::getpid();
+  try {
+    return start(request);
+  } catch (const boost::system::system_error& error) {
+    if (::getpid() != parent) ::_exit(kNotExecuted);
+    throw std::system_error(error.code().value(), std::generic_category(), "cannot execute '" + request.path + "'");
+  }
+}
+
 }  // namespace
 
 HelperProgram::HelperProgram(EventLoop& loop, const HelperRequest& request, Events events)
-    : loop_(loop), events_(std::move(events)), ends_its_group_(request.ends_its_group) {
-  Started started = start(request);
+    : loop_(loop),
+      events_(std::move(events)),
+      ends_its_group_(request.ends_its_group),
+      left_pipes_(request.left_pipes),
+      renews_left_pipes_(request.renews_left_pipes) {
+  Started started = start_or_explain(request);
   child_ = request.defaults.use_pidfds ? PidFd::of_child(started.pid) : PidFd(started.pid, Fd());
   input_ = std::move(started.input);
   output_.fd = std::move(started.output);
@@ -205,6 +219,7 @@ void HelperProgram::read_from(Stream& stream, const std::function<void(std::stri
   const ssize_t count = ::read(stream.fd.get(), bytes, sizeof bytes);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count > 0) {
+    if (ended_ && renews_left_pipes_) drain();
     if (read) read({bytes, static_cast<std::size_t>(count)});
     return;
   }
@@ -241,7 +256,7 @@ void HelperProgram::look_at_child() {
 
 /// Output that waits while it is paused is not lost: it is read when it goes on.
 void HelperProgram::drain() {
-  drain_ = loop_.after(kToDrain, [this] {
+  drain_ = loop_.after(left_pipes_, [this] {
     errors_.close();
     if (!paused_) output_.close();
     finish_when_all_is_read();

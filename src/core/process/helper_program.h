@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "process/exit_status.h"
@@ -31,7 +32,9 @@ struct HelperRequest {
   Stream errors = Stream::kPipe;
   /// Limits and ignored signals that the program gets back: those that lrun was started with.
   SpawnDefaults defaults = SpawnDefaults::of_this_process();
-  bool ends_its_group = false;  ///< processes that the program leaves in its group are killed when it has ended
+  bool ends_its_group = false;          ///< processes that the program leaves in its group are killed when it has ended
+  Duration left_pipes = Duration(500);  ///< how long processes that the program left may hold its pipes open
+  bool renews_left_pipes = false;       ///< output that still comes renews that time
 };
 
 /// One helper program, in a session of its own, with no descriptor of ours but its standard streams, and with SIGKILL
@@ -42,9 +45,8 @@ class HelperProgram {
   struct Events {
     std::function<void(std::string_view bytes)> output;  ///< from its stdout
     std::function<void(std::string_view bytes)> errors;  ///< from its stderr
-    /// Called once, when the program has ended and its pipes are read to their end. Processes that it left may hold the
-    /// pipes open: these are read for half a second more. `status` is empty where another part of this process reaped
-    /// it. May destroy the HelperProgram.
+    /// Called once, when the program has ended and its pipes are read to their end, or `left_pipes` is over. `status`
+    /// is empty where another part of this process reaped it. May destroy the HelperProgram.
     std::function<void(std::optional<ExitStatus> status)> ended;
   };
 
@@ -89,6 +91,8 @@ class HelperProgram {
   EventLoop& loop_;
   Events events_;
   bool ends_its_group_;
+  Duration left_pipes_;
+  bool renews_left_pipes_;
   std::optional<PidFd> child_;
   std::optional<ExitStatus> status_;
   bool ended_ = false;

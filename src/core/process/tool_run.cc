@@ -35,7 +35,8 @@ void ToolRun::start(ToolRequest request) {
   HelperRequest helper{.path = request.argv.front(),
                        .argv = std::move(request.argv),
                        .environment = std::move(request.environment),
-                       .ends_its_group = true};
+                       .ends_its_group = true,
+                       .left_pipes = Duration(200)};
   // lrun ignores these two for itself.
   helper.defaults.pipe_signal_ignored = false;
   helper.defaults.file_size_signal_ignored = false;
@@ -52,6 +53,7 @@ void ToolRun::start(ToolRequest request) {
 }
 
 void ToolRun::out_of_time() {
+  if (program_->has_ended()) return;  // in time; only its pipes are still read
   if (!std::exchange(outcome_.timed_out, true)) {
     program_->signal(SIGTERM);  // a debugger lets go of its process then
     timer_ = loop_.after(kToObey, [this] { out_of_time(); });

@@ -48,7 +48,7 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   if (!least || !most || *least < 1 || *most < 1 || *most > kMostNodes) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
   }
-  if (*least > *most) refuse(given, "the minimum is greater than the maximum", example(given, std::to_string(*most)));
+  if (*least > *most) refuse(given, "min_nodes is greater than max_nodes", example(given, std::to_string(*most)));
   request.num_nodes = setting(given, *most);
   request.min_nodes = *least == *most ? 0 : *least;
 }

@@ -15,6 +15,7 @@ using Stage = HostTable::Stage;
 }  // namespace
 
 void HostTable::answered(std::size_t host, NodeReady ready) {
+  if (hosts_[host].stage == Stage::kUnusable) return;  // given up: the answer is too late
   hosts_[host].ready = std::move(ready);
   hosts_[host].stage = Stage::kReady;
 }

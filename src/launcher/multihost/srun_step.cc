@@ -44,7 +44,8 @@ class Step {
                                    .argv = command,
                                    .input = Stream::kInherited,
                                    .output = Stream::kInherited,
-                                   .defaults = defaults},
+                                   .defaults = defaults,
+                                   .left_pipes = Duration(1000)},
                      HelperProgram::Events{
                          .errors = [this](std::string_view bytes) { sink_.print_lines(reader_.pass_on(bytes)); },
                          .ended =

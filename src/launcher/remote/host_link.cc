@@ -60,7 +60,8 @@ HostLink::HostLink(EventLoop& loop, const std::vector<std::string>& command, con
                {.path = path_of(command.front()),
                 .argv = command,
                 .input = HelperRequest::Stream::kPipe,
-                .defaults = defaults},
+                .defaults = defaults,
+                .renews_left_pipes = true},
                {.output = [this](std::string_view bytes) { read_output(bytes); },
                 .errors = [this](std::string_view bytes) { keep_last(bytes); },
                 .ended = [this](std::optional<ExitStatus> status) { ended(status.value_or(ExitStatus{})); }}),
@@ -103,8 +104,9 @@ void HostLink::close() {
 void HostLink::read_output(std::string_view bytes) {
   const bool had_handshake = reader_.has_handshake();
   reader_.feed(bytes);
-  if (!reader_.has_handshake()) return keep_last(bytes);
-  if (!had_handshake) {
+  if (!reader_.has_handshake()) {
+    keep_last(bytes);
+  } else if (!had_handshake) {
     program_.read_errors_now();  // what the login printed and waits in the other pipe
     last_output_.clear();
   }

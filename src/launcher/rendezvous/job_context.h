@@ -94,10 +94,10 @@ class JobContext {
   JobServers servers;
   RoundPart part;
   JobEvents* events;
-  std::unique_ptr<EtcdElection> election;  ///< only with an etcd
-  std::unique_ptr<LauncherLink> link;      ///< empty: the leader is looked for
+  std::function<void(int connection)> connection_changed;  ///< outlives the link, whose end it is told
+  std::unique_ptr<EtcdElection> election;                  ///< only with an etcd
+  std::unique_ptr<LauncherLink> link;                      ///< empty: the leader is looked for
   std::unique_ptr<EndpointWatch> watch;
-  std::function<void(int connection)> connection_changed;
   std::optional<RendezvousAddress> told_target;  ///< of the last JobEvents::redirected since a round
   std::function<void()> finished;                ///< of Job::finish(), until it was called
   EventLoop::Timer finish;

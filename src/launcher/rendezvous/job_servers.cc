@@ -28,7 +28,13 @@ JobServers::JobServers(EventLoop& loop, Options options)
   rank_is_by_default_ = store_is_rendezvous_ && !record.node_rank;
   // torchrun's static backend has the master on node 0, and the master is at the endpoint.
   if (rank_is_by_default_) record.node_rank = 0;
-  open_store();
+  // A new store must not be emptied: that would close connections of launchers that wait at a listener handed to this
+  // one.
+  if (store_is_rendezvous_) {
+    record.store_port = rendezvous_->server().port();
+  } else {
+    open_store();
+  }
 }
 
 void JobServers::serve_if_ours() {

@@ -32,7 +32,12 @@ void FailingOver::link_joined() {
   search_.joined();
 }
 
-void FailingOver::link_broken(const std::string& /*why*/, const std::string& /*hint*/) {
+void FailingOver::link_broken(const std::string& why, const std::string& /*hint*/) {
+  // A candidate that cannot reach itself must not vote for another one: those that voted for it would wait in vain.
+  if (context_.servers.rendezvous() != nullptr) {
+    stop_serving();
+    return context_.give_up(why, "");
+  }
   const bool closed = context_.link->was_closed();
   step_ = context_.loop.after(Duration::zero(), [this, closed] {
     follow(search_.has_voted() ? search_.successor_lost(closed) : search_.out_of_reach());
@@ -66,9 +71,14 @@ void FailingOver::lead(const Ballot& ballot) {
 }
 
 /// The other members turn to the next one where this launcher was a candidate.
+void FailingOver::stop_serving() {
+  context_.watch.reset();
+  context_.servers.stop_leading();
+}
+
 void FailingOver::give_up(const std::string& why) {
   if (context_.link) context_.link->close();
-  context_.servers.stop_leading();
+  stop_serving();
   context_.end(std::string(why));
 }
 

@@ -26,6 +26,7 @@ class FailingOver {
  private:
   void follow(const SuccessorSearch::Step& step);
   void lead(const Ballot& ballot);
+  void stop_serving();
   void give_up(const std::string& why);
 
   JobContext& context_;

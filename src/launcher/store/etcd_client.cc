@@ -87,8 +87,9 @@ void EtcdClient::connect() {
     tls_.emplace(*options_.tls, endpoint.host);
     if (!tls_->refusal().empty()) return fail_tls();
   }
-  connector_.connect({.host = endpoint.host, .port = endpoint.port, .limit = time_left()},
-                     [this](SocketConnector::Result result) { connected(std::move(result)); });
+  connector_.connect(
+      {.host = endpoint.host, .port = endpoint.port, .limit = options_.attempt, .give_up = pending_.front().give_up},
+      [this](SocketConnector::Result result) { connected(std::move(result)); });
 }
 
 void EtcdClient::connected(SocketConnector::Result result) {

@@ -1,5 +1,6 @@
 #include "store/socket_connector.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -49,7 +50,8 @@ void SocketConnector::connect_to(const std::string& address) {
             .error = error,
             .trouble = std::move(why)});
   });
-  timer_ = loop_.after(target_.limit, [this] {
+  const Duration left = std::max(std::chrono::ceil<Duration>(target_.give_up - steady_now()), Duration(1));
+  timer_ = loop_.after(std::min(target_.limit, left), [this] {
     finish({.address = address_, .error = ETIMEDOUT, .trouble = "no answer from " + place()});
   });
 }

@@ -21,7 +21,8 @@ class SocketConnector {
   struct Target {
     std::string host;  ///< a name, or a numeric address
     std::uint16_t port = 0;
-    Duration limit{0};  ///< for the connection, once the address is known
+    Duration limit{0};                       ///< for the connection, once the address is known
+    SteadyTime give_up = SteadyTime::max();  ///< ends the attempt before the limit
     /// Asks the name service, in a child process.
     std::function<std::string(const std::string& host)> find_address = ask_for_address;
   };

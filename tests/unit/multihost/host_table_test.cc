@@ -26,6 +26,13 @@ HostTable started(std::size_t hosts) {
   return table;
 }
 
+TEST(HostTable, GivesAHostUpForGood) {
+  HostTable table = table_of(2);
+  table.cannot_be_used(1, "no answer in 30 s");
+  table.answered(1, {});
+  EXPECT_EQ(table.problems(), (std::vector<HostProblem>{{"h1", "no answer in 30 s"}}));
+}
+
 TEST(HostTable, IsCompleteWhenEachHostHasAnsweredOrCannotBeUsed) {
   HostTable table = table_of(3);
   table.answered(0, {});

@@ -69,6 +69,13 @@ class HostLinksTest : public testing::Test {
   EventLoop::Timer look_;
 };
 
+TEST_F(HostLinksTest, EndALoginThatPrintsWithoutEnd) {
+  HostLinks links = links_to({"yes", "no handshake"}, {"yes", "no handshake"});
+  links.connect();
+  run_until_known(2);
+  EXPECT_EQ(ended_[0], "no handshake");
+}
+
 TEST_F(HostLinksTest, ReachFromHereAHostBehindOneThatHangs) {
   HostLinks links = links_to(kBegins, {"sleep", "1000"});
   links.connect();

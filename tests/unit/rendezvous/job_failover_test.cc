@@ -102,7 +102,7 @@ class JobFailover : public ::testing::Test {
     plan.hosting = leads ? RendezvousPlan::Hosting::kMust : RendezvousPlan::Hosting::kNever;
     plan.min_nodes = least;
     plan.max_nodes = most;
-    plan.last_call = Duration(300);
+    plan.last_call = last_call_;
     plan.heartbeat = Duration(2000);
     plan.join_timeout = plan.connect_timeout = plan.replacement = kPatience;
     launchers_.push_back(std::make_unique<Launcher>(loop_, plan, name));
@@ -123,6 +123,7 @@ class JobFailover : public ::testing::Test {
   }
 
   EventLoop loop_;
+  Duration last_call_{300};
   int port_ = port_of_socket(open_listening_socket(StoreReach::kLoopback, 0).get());
   std::vector<std::unique_ptr<Launcher>> launchers_;
 };
@@ -161,10 +162,25 @@ TEST_F(JobFailover, ALauncherThatIsStartedAgainAtTheEndpointJoinsTheJobElsewhere
   wait_until([&] { return at(0).runs_with(2) && at(1).runs_with(2); });
   at(0).job().abandon();
   wait_until([&] { return at(1).runs_with(1); });
+  last_call_ = Duration(3000);  // long enough for the leader's next look at the endpoint
   start("again", 1, 2, true);
   wait_until([&] { return at(1).runs_with(2) && at(2).runs_with(2); });
   EXPECT_TRUE(at(2).told().starts_with("redirected; ")) << at(2).told();
   EXPECT_EQ(at(2).rounds().size(), 1U) << "it has not begun a second job";
+}
+
+TEST_F(JobFailover, AJobThatEndsWithItsLinkReportsThatTheConnectionIsGone) {
+  std::vector<int> connections;
+  start("a", 2, 2, true);
+  at(0).job().on_connection([this, &connections](int connection) {
+    connections.push_back(connection);
+    loop_.stop();
+  });
+  wait_until([&] { return !connections.empty(); });
+  launchers_.clear();
+  ASSERT_EQ(connections.size(), 2U);
+  EXPECT_GE(connections[0], 0);
+  EXPECT_EQ(connections[1], -1);
 }
 
 TEST_F(JobFailover, TheLeaderGoesOnWithoutAMemberThatDropsOut) {

@@ -1,10 +1,14 @@
 #include "rendezvous/job_servers.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
+#include <cstdint>
 #include <system_error>
 
 #include "coordinator_harness.h"
+#include "store/listening_socket.h"
+#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {
@@ -70,6 +74,18 @@ TEST(JobServers, HaveTheWorkersStoreAtTheEndpointOfAStaticBackend) {
   EXPECT_EQ(servers.record().store_port, servers.rendezvous()->server().port());
   EXPECT_EQ(servers.record().node_rank, 0);
   EXPECT_EQ(servers.store_for({.self = {.node_rank = 0}}), &servers.rendezvous()->server());
+}
+
+TEST(JobServers, KeepLaunchersThatConnectedToTheListenerBeforeIt) {
+  EventLoop loop;
+  RendezvousPlan plan = plan_of(Hosting::kMust, true);
+  Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+  plan.port = port_of_socket(listener.get());
+  const Fd early = begin_to_connect("127.0.0.1", static_cast<std::uint16_t>(plan.port));
+  plan.listener = listener.release();
+  const JobServers servers(loop, options_of(plan));
+  pollfd end{early.get(), POLLIN | POLLRDHUP, 0};
+  EXPECT_EQ(::poll(&end, 1, 100), 0) << "the connection was closed";
 }
 
 TEST(JobServers, CloseTheWorkersStoreWhereAnotherNodeHostsIt) {
