@@ -18,10 +18,10 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{32} * 1024;
+constexpr std::size_t kOutputBytes = std::size_t{32} * 1024;
 constexpr Duration kQuietLimit(1000);  // then streams that others hold open are closed
 constexpr Duration kLookWithoutPidfd(20);
-constexpr Duration kEndLimit(5000);  // of all that the launcher has left
+constexpr Duration kLauncherEndLimit(5000);  // of all that the launcher has left
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void HostedLauncher::watch(Stream& stream, Fd fd) {
 }
 
 void HostedLauncher::read_some(Stream& stream) {
-  char bytes[kReadBytes];
+  char bytes[kOutputBytes];
   const ssize_t count = ::read(stream.fd.get(), bytes, sizeof bytes);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count > 0) {
@@ -93,7 +93,7 @@ void HostedLauncher::look_at_child() {
   status_ = child_->try_wait();
   if (!status_) return child_->poll_fd() >= 0 ? void() : watch_child();
   exit_.cancel();
-  (void)end_all_descendants(kEndLimit);
+  (void)end_all_descendants(kLauncherEndLimit);
   limit_reading();
   finish_when_all_is_read();
 }

@@ -10,6 +10,8 @@
 namespace lrun::launcher {
 namespace {
 
+using Kind = DeviceRequest::Kind;
+
 template <class T>
 void refuse_beside_hosts(const Setting<T>& setting, const LaunchRequest& request, const std::string& why) {
   if (!setting.given()) return;
@@ -67,7 +69,6 @@ std::string hosts_as_written(const LaunchRequest& request) {
 }
 
 DeviceRequest devices_of(const Host& host) {
-  using Kind = DeviceRequest::Kind;
   DeviceRequest request{host.devices.empty() ? Kind::kCount : Kind::kList};
   for (const int number : host.devices) request.ids.push_back(std::to_string(number));
   if (request.kind == Kind::kList) return request;

@@ -44,7 +44,7 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
 
 /// 'this host (no manager names other nodes), 3 more by --num_nodes'
 std::string describe(std::size_t nodes, const LaunchRequest& request, const Allocation& allocation) {
-  const std::string text = fmt::format("{} ({})", allocation.source, allocation.reason);
+  std::string text = fmt::format("{} ({})", allocation.source, allocation.reason);
   const bool by_manager = request.num_nodes.source == Source::kScheduler;  // `text` names it already
   if (nodes <= allocation.nodes.size() || by_manager) return text;
   return fmt::format("{}, {} more by {}", text, nodes - allocation.nodes.size(), request.num_nodes.origin);

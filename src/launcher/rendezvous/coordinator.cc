@@ -553,7 +553,7 @@ std::optional<RendezvousAddress> Coordinator::standby_of(LauncherId who) const {
 bool Coordinator::over() const { return phase_ == Phase::kClosed && roster_.empty() && !failed_start_.awaits_nodes(); }
 
 std::string Coordinator::who_is_there() const {
-  const std::string text = roster_.joined_text();
+  std::string text = roster_.joined_text();
   const int spares = phase_ == Phase::kGathering ? times_.spares : 0;
   const bool more_may_come = phase_ == Phase::kGathering || phase_ == Phase::kDeciding;
   if (!more_may_come || roster_.empty() || roster_.size() >= roster_.most() + spares) return text;

@@ -169,16 +169,18 @@ void JobContext::wait_as_spare(const LauncherMessage& message) {
 }
 
 void JobContext::give_up(const std::string& why, const std::string& hint) {
-  const std::string reason = why;  // both may belong to the state that ends here
-  const std::string advice = hint;
+  // Copies: both may belong to the state that ends here.
+  const auto report = [this, reason = why, advice = hint] {
+    part.has_begun() ? events->lost("", reason, 0, "") : events->failed(reason, advice);
+  };
   enter<Over>();
-  part.has_begun() ? events->lost("", reason, 0, "") : events->failed(reason, advice);
+  report();
 }
 
 void JobContext::end(const std::string& why) {
-  const std::string reason = why;  // may belong to the state that ends here
+  const auto report = [this, reason = why] { events->ended(reason); };  // a copy: it may belong to the state that ends
   enter<Over>();
-  events->ended(reason);
+  report();
 }
 
 void JobContext::lose_leader(const std::string& node, const std::string& how) {

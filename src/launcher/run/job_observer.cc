@@ -174,7 +174,7 @@ void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
 
 /// The first loss of a round counts in its verdict. A loss that is not the reason of a stop is a note.
 /// \param text  which node is lost and how, without what follows from it
-void JobObserver::stop_for_loss(RunEnd end, const std::string& text, std::int64_t heard_ns) {
+void JobObserver::stop_for_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns) {
   if (!round_.loss) {
     round_.loss = NodeLoss{end, heard_ns};
     round_.loss_text = text;

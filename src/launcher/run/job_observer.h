@@ -90,7 +90,7 @@ class JobObserver : public PassingObserver, private JobEvents {
   void redirected(const std::string& text) override { calls_.note(text); }
   void second_job(const std::string& text) override { calls_.warn(text); }
 
-  void stop_for_loss(RunEnd end, const std::string& text, std::int64_t heard_ns);
+  void stop_for_loss(const RunEnd& end, const std::string& text, std::int64_t heard_ns);
   void judge_round(const JobReport& report);
   void notify_of_stop(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
