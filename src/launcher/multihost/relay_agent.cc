@@ -14,7 +14,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr Duration kEndLimit(3000);  // the launchers behind give their workers two seconds
+constexpr Duration kRelayEndLimit(3000);  // the launchers behind give their workers two seconds
 
 /// Joins the head's connection with those of the hosts behind this one.
 class RelayAgent {
@@ -34,7 +34,7 @@ class RelayAgent {
   void head_lost() {
     relay_.end_inputs();
     relay_.pause(false);
-    limit_ = loop_.after(kEndLimit, [this] { loop_.stop(); });
+    limit_ = loop_.after(kRelayEndLimit, [this] { loop_.stop(); });
     if (relay_.empty()) loop_.stop();
   }
 
