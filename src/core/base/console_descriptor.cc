@@ -20,8 +20,8 @@ bool writable_now(int fd) {
   return ::poll(&entry, 1, 0) == 1;
 }
 
-/// What a pipe or terminal that poll() calls writable takes without blocking: a page, or what a terminal's driver
-/// keeps.
+/// The bytes that a pipe or terminal takes without blocking when poll() calls it writable: a page, or the buffer of a
+/// terminal's driver.
 constexpr std::size_t kPipeStep = 4096;
 constexpr std::size_t kTerminalStep = 256;
 

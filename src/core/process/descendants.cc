@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "base/process_stat.h"
 #include "base/small_file.h"
+#include "process/signal_set.h"
 #include "process/tracer.h"
 
 namespace lrun::inline core {
@@ -214,9 +215,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
   constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
   SteadyTime next_walk = std::chrono::steady_clock::now() + kUsual;
-  sigset_t child_signal;
-  ::sigemptyset(&child_signal);
-  ::sigaddset(&child_signal, SIGCHLD);
+  const sigset_t child_signal = signal_set({SIGCHLD});
   reap_zombies();
   if (have_children()) cgroup.kill();
   pid_t tried = ::getpid();  // most children are younger than this process

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@
 #include <chrono>
 #include <new>
 #include <optional>
-#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -31,6 +29,7 @@
 #include "process/guard_death.h"
 #include "process/launcher_heartbeat.h"
 #include "process/pidfd.h"
+#include "process/signal_set.h"
 #include "process/waker.h"
 
 namespace lrun::inline core {
@@ -46,24 +45,6 @@ constexpr SteadyTime kNever = SteadyTime::max();
 void say(const std::string& line) {
   const ssize_t ignored = ::write(STDERR_FILENO, line.data(), line.size());
   (void)ignored;
-}
-
-sigset_t signal_set(const std::vector<int>& numbers) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : numbers) ::sigaddset(&set, number);
-  return set;
-}
-
-/// Dies of the signal as if it had never been handled, so that a shell, make or Slurm sees the truth.
-[[noreturn]] void die_of(int signal_number) {
-  const struct rlimit no_core {};
-  ::setrlimit(RLIMIT_CORE, &no_core);  // SIGQUIT: the core would be of lrun, not of a worker
-  ::signal(signal_number, SIG_DFL);
-  const sigset_t only = signal_set({signal_number});
-  ::raise(signal_number);
-  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  ::_exit(exit_code_of_signal(signal_number));  // a signal whose default action does not end a process
 }
 
 /// Whether there is a shell that could continue us: an ancestor in our session, but in another process group. The
@@ -319,15 +300,9 @@ void Guard::mark_end(int signal_number, bool clean) {
 }
 
 std::vector<int> handled_signals(const std::vector<int>& stop_signals) {
-  std::set<int> wanted(stop_signals.begin(), stop_signals.end());
-  wanted.insert({SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
-  std::vector<int> handled;
-  for (const int number : wanted) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) handled.push_back(number);
-  }
-  return handled;
+  std::vector<int> wanted = stop_signals;
+  wanted.insert(wanted.end(), {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH});
+  return without_ignored(std::move(wanted));
 }
 
 int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Guard&)>& launcher,

@@ -12,6 +12,7 @@
 #include "base/own_signals.h"
 #include "process/exit_codes.h"
 #include "process/run_cgroup.h"
+#include "process/signal_set.h"
 
 namespace lrun::inline core {
 namespace {
@@ -69,9 +70,7 @@ void watch_for_death_of(pid_t guard) {
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   ::sigfillset(&action.sa_mask);
   ::sigaction(guard_died_signal(), &action, nullptr);
-  sigset_t death;
-  ::sigemptyset(&death);
-  ::sigaddset(&death, guard_died_signal());
+  const sigset_t death = signal_set({guard_died_signal()});
   ::sigprocmask(SIG_UNBLOCK, &death, nullptr);
   ::prctl(PR_SET_PDEATHSIG, guard_died_signal());
 }

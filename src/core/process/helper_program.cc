@@ -162,13 +162,11 @@ Started start(const HelperRequest& request) {
   return started;
 }
 
-/// Asio's exceptions are none of the standard library's in Boost 1.81.
+/// Boost 1.81 throws exceptions that are not the standard library's, where it cannot make its pipes.
 Started start_or_explain(const HelperRequest& request) {
-  const pid_t parent = ::getpid();
   try {
     return start(request);
   } catch (const boost::system::system_error& error) {
-    if (::getpid() != parent) ::_exit(kNotExecuted);
     throw std::system_error(error.code().value(), std::generic_category(), "cannot execute '" + request.path + "'");
   }
 }

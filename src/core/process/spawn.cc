@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "process/clone_into_cgroup.h"
+#include "process/signal_set.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define LRUN_NO_SANITIZE __attribute__((no_sanitize("address")))
@@ -87,12 +88,6 @@ bool set_limits(const SpawnRequest& request) {
 bool take_terminal(const SpawnRequest& request) { return !request.own_terminal || ::ioctl(0, TIOCSCTTY, 0) == 0; }
 
 bool enter_folder(const char* folder) { return folder == nullptr || ::chdir(folder) == 0; }
-
-bool is_ignored(int signal_number) {
-  struct sigaction action {};
-  ::sigaction(signal_number, nullptr, &action);
-  return action.sa_handler == SIG_IGN;
-}
 
 /// Runs in the child, in the parent's memory, while the parent sleeps: async-signal-safe calls only.
 LRUN_NO_SANITIZE int child_main(void* argument) {

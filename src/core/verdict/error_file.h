@@ -28,9 +28,9 @@ struct ErrorFile {
 /// it. Empty when `text` is neither, or longer than kMostBytes. Pure; never throws, whatever the bytes are.
 std::optional<ErrorFile> parse_error_file(std::string_view text);
 
-/// What lrun writes to the error file that its own parent asked for, which may be torchrun or another lrun: the
-/// worker's error file with the exit code added, or, without one, the facts of `record`. One JSON object. `cause` is
-/// appended to the message: what is to blame, where that is not the worker.
+/// The content of the error file that lrun's own parent, torchrun or another lrun, asked for: the worker's error file
+/// with the exit code added, or, without one, the facts of `record`. One JSON object. `cause` is appended to the
+/// message: what is to blame, where that is not the worker.
 std::string error_file_for_parent(const FailureRecord& record, const std::optional<ErrorFile>& own, int exit_code,
                                   const std::string& cause = {});
 

@@ -8,7 +8,7 @@
 
 namespace lrun::launcher {
 
-/// What a worker computes on.
+/// The kind of the devices on which workers compute.
 enum class DeviceKind { kCpu, kGpu, kTpu };
 
 /// 'cpu', 'gpu' or 'tpu'

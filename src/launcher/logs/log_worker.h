@@ -36,7 +36,7 @@ struct LogSource {
   std::filesystem::path own_file;  ///< the worker writes there itself: no bytes come by here
 };
 
-/// What the router keeps of one worker. Pinned: its sources point back, and epoll sets point at its sources.
+/// One worker as the router keeps it. Pinned: its sources point back, and epoll sets point at its sources.
 struct LogWorker {
   LogWorker(int rank, std::size_t tail_bytes, std::uint64_t max_file_bytes) : local_rank(rank), tail(tail_bytes) {
     sources[0].stream = LogStream::kOut;

@@ -12,6 +12,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "process/exit_codes.h"
+#include "process/signal_set.h"
 #include "remote/reached_hosts.h"
 #include "remote/ssh.h"
 #include "report/head_channel.h"
@@ -27,9 +28,7 @@ using Stage = HostTable::Stage;
 }  // namespace
 
 void stop_by_sigtstp() {
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, SIGTSTP);
+  const sigset_t only = signal_set({SIGTSTP});
   ::raise(SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &only, nullptr);  // here the process stops, until SIGCONT
   ::sigprocmask(SIG_BLOCK, &only, nullptr);

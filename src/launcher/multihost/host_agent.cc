@@ -23,6 +23,7 @@
 #include "multihost/hosted_launcher.h"
 #include "process/descendants.h"
 #include "process/exit_codes.h"
+#include "process/signal_set.h"
 #include "store/listening_socket.h"
 
 namespace lrun::launcher {
@@ -41,13 +42,6 @@ NodeReady ready_with(int port) {
   (void)cut(rest, ' ');
   ready.own_address = cut(rest, ' ');
   return ready;
-}
-
-void block_child_signal() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
 /// Answers the head: order, go and signals come from it.
@@ -167,7 +161,8 @@ class HostAgent {
 }  // namespace
 
 int serve_node() {
-  block_child_signal();
+  const sigset_t child_signal = signal_set({SIGCHLD});
+  ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
   become_subreaper();
   return HostAgent().run();
 }

@@ -25,7 +25,7 @@ void HostTable::cannot_be_used(std::size_t host, std::string why) {
 }
 
 void HostTable::start() {
-  for (HostTable::Host& host : hosts_) host.stage = size() == 1 ? Stage::kBegun : Stage::kStarted;
+  for (Host& host : hosts_) host.stage = size() == 1 ? Stage::kBegun : Stage::kStarted;
 }
 
 void HostTable::failed_to_start(std::size_t host) {
@@ -36,13 +36,12 @@ void HostTable::failed_to_start(std::size_t host) {
 bool HostTable::close(std::size_t host) { return !std::exchange(hosts_[host].over, true); }
 
 bool HostTable::all_answered() const {
-  return std::none_of(hosts_.begin(), hosts_.end(),
-                      [](const HostTable::Host& host) { return host.stage == Stage::kConnecting; });
+  return std::none_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.stage == Stage::kConnecting; });
 }
 
 std::vector<HostProblem> HostTable::problems() const {
   std::vector<HostProblem> problems;
-  for (const HostTable::Host& host : hosts_) {
+  for (const Host& host : hosts_) {
     if (host.stage == Stage::kUnusable) problems.push_back({host.name, host.problem});
   }
   return problems;
@@ -50,44 +49,43 @@ std::vector<HostProblem> HostTable::problems() const {
 
 std::vector<ReachedHost> HostTable::reached() const {
   std::vector<ReachedHost> reached;
-  for (const HostTable::Host& host : hosts_)
-    reached.push_back({host.name, host.here, host.ready.value_or(NodeReady())});
+  for (const Host& host : hosts_) reached.push_back({host.name, host.here, host.ready.value_or(NodeReady())});
   return reached;
 }
 
 bool HostTable::end_was_reported() const {
   return std::any_of(hosts_.begin(), hosts_.end(),
-                     [](const HostTable::Host& host) { return host.stage == Stage::kBegun && host.end; });
+                     [](const Host& host) { return host.stage == Stage::kBegun && host.end; });
 }
 
 bool HostTable::loss_will_be_reported() const {
   return std::any_of(hosts_.begin(), hosts_.end(),
-                     [](const HostTable::Host& host) { return host.stage == Stage::kBegun && !host.over; });
+                     [](const Host& host) { return host.stage == Stage::kBegun && !host.over; });
 }
 
 int HostTable::running() const {
   return static_cast<int>(
-      std::count_if(hosts_.begin(), hosts_.end(), [](const HostTable::Host& host) { return !host.over && !host.end; }));
+      std::count_if(hosts_.begin(), hosts_.end(), [](const Host& host) { return !host.over && !host.end; }));
 }
 
 bool HostTable::job_is_over(int min_nodes) const {
   const bool needs_all = min_nodes == static_cast<int>(size());
   return std::any_of(hosts_.begin(), hosts_.end(),
-                     [&](const HostTable::Host& host) { return host.end && (host.end->success() || needs_all); });
+                     [&](const Host& host) { return host.end && (host.end->success() || needs_all); });
 }
 
 bool HostTable::all_over() const {
-  return std::all_of(hosts_.begin(), hosts_.end(), [](const HostTable::Host& host) { return host.over; });
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.over; });
 }
 
 int HostTable::exit_code(bool waiting_were_stopped) const {
-  const auto kept_job_from_beginning = [](const HostTable::Host& host) {
+  const auto kept_job_from_beginning = [](const Host& host) {
     return host.end && host.stage != Stage::kBegun && host.end->kind == ExitStatus::Kind::kExited &&
            host.end->value != 0 && host.end->value != exit_code_of_signal(SIGTERM);
   };
   const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), kept_job_from_beginning);
   if (culprit != hosts_.end()) return culprit->end->value;
-  const auto shown = std::find_if(hosts_.begin(), hosts_.end(), [&](const HostTable::Host& host) {
+  const auto shown = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) {
     return host.end && (host.stage == Stage::kBegun || !waiting_were_stopped);
   });
   return shown == hosts_.end() ? kExitRefused : shown->end->shell_code();

@@ -6,6 +6,7 @@
 
 #include "base/event_loop.h"
 #include "process/helper_program.h"
+#include "process/signal_set.h"
 #include "remote/step_outcome.h"
 #include "supervise/signal_source.h"
 
@@ -15,16 +16,8 @@ namespace {
 /// The signals that srun understands, less those that this lrun was started to ignore (nohup). They are blocked from
 /// here on.
 std::vector<int> taken_signals() {
-  std::vector<int> taken;
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM}) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler == SIG_IGN) continue;
-    ::sigaddset(&set, number);
-    taken.push_back(number);
-  }
+  std::vector<int> taken = without_ignored({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM});
+  const sigset_t set = signal_set(taken);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return taken;
 }

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,8 +25,8 @@
 #include "plan/host_place.h"
 #include "plan/questions.h"
 #include "plan/stop_signals.h"
-#include "process/exit_codes.h"
 #include "process/process_limits.h"
+#include "process/signal_set.h"
 #include "process/spawn.h"
 #include "remote/host_links.h"
 #include "remote/host_ways.h"
@@ -127,30 +126,10 @@ std::vector<HostLinks::Host> hosts_of_links(const LaunchRequest& request, const 
 std::vector<int> block_signals(const std::vector<int>& stop_signals) {
   std::vector<int> numbers = stop_signals;
   numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2, SIGTSTP});
-  std::vector<int> handled;
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : numbers) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler == SIG_IGN || sigismember(&set, number) == 1) continue;
-    ::sigaddset(&set, number);
-    handled.push_back(number);
-  }
+  numbers = without_ignored(std::move(numbers));
+  const sigset_t set = signal_set(numbers);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  return handled;
-}
-
-[[noreturn]] void die_of(int signal_number) {
-  const struct rlimit no_core {};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  ::signal(signal_number, SIG_DFL);
-  ::raise(signal_number);
-  sigset_t only;
-  ::sigemptyset(&only);
-  ::sigaddset(&only, signal_number);
-  ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
-  ::_exit(exit_code_of_signal(signal_number));
+  return numbers;
 }
 
 int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,

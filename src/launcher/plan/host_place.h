@@ -19,7 +19,7 @@ std::string hosts_as_written(const LaunchRequest& request);
 /// request. \throws UserError  an option contradicts the list, or cannot be combined with hosts
 LaunchRequest placed_on_hosts(LaunchRequest request, const std::vector<Host>& hosts);
 
-/// What the list of hosts says of the devices of this one; kNone: nothing.
+/// The devices of this host by the list of hosts; kNone: it says nothing of them.
 DeviceRequest devices_of(const Host& host);
 
 /// The option that says which devices this host uses, or how many.

@@ -6,8 +6,8 @@
 
 namespace lrun::launcher {
 
-/// What a connection between launchers begins with, and the version of all that follows. No client of the store begins
-/// with its first byte: one port serves both.
+/// The first bytes of a connection between launchers, with the version of all that follows. No client of the store
+/// begins with its first byte: one port serves both.
 inline constexpr std::string_view kLauncherProtocol = "lrun-job/4";
 
 /// The first exchange between a launcher and the leader of its job: both are lrun of one version, and where there is a

@@ -25,7 +25,7 @@
 
 namespace lrun::launcher {
 
-/// What the states of a Job share, and what they do alike. A Job is in one state; each owns its timers and probes,
+/// The data and actions that the states of a Job share. A Job is in one state; each owns its timers and probes,
 /// which end with it. A state is notified when the link to the leader is made or broken. It enters the next state
 /// itself, as the last thing that it does.
 ///

@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// What a Job reports to the launcher that takes part in it. Called by the loop; each method does nothing unless
+/// The reports of a Job to the launcher that takes part in it. Called by the loop; each method does nothing unless
 /// overridden. A method may call the Job, and must not destroy it.
 class JobEvents {
  public:

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostLineCommandBytes = 200;
 constexpr int kLast = std::numeric_limits<int>::max();
 
-/// What several ranks did in the same way.
+/// An event that several ranks had in common.
 struct Happening {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;

@@ -9,7 +9,7 @@
 
 namespace lrun::launcher {
 
-/// What the texts of a run need besides its endings.
+/// The facts that the texts of a run need besides its endings.
 struct RunFactsForText {
   Duration grace{0};
   std::string program;            ///< as the user typed it

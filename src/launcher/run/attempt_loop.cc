@@ -82,11 +82,8 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
 
 AttemptLoop::AttemptLoop(const Surroundings& surroundings, JobMember* job, const Membership& membership, Events events)
     : run_(surroundings), events_(std::move(events)), restarts_(run_.plan) {
-  if (job != nullptr) enter_job(*job, membership);
-}
-
-void AttemptLoop::enter_job(JobMember& job, const Membership& membership) {
-  job_.emplace(job, membership, *run_.plan.rendezvous, run_.reporter,
+  if (job == nullptr) return;
+  job_.emplace(*job, membership, *run_.plan.rendezvous, run_.reporter,
                JobObserver::Calls{
                    .stop = [this](const RunEnd& end, bool victim) { stop_early(end, victim); },
                    .over = [this](const Verdict& verdict, bool final) { attempt_judged(verdict, final); },

@@ -82,7 +82,6 @@ class AttemptLoop {
   void leave_job(const std::string& text);
 
  private:
-  void enter_job(JobMember& job, const Membership& membership);
   std::optional<StartFailure> begin_attempt(int number);
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();

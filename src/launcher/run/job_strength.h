@@ -22,7 +22,7 @@ bool may_leave(const RunEnd& end, const JobStrength& job);
 /// '3 of 2:4 nodes'.
 std::string strength_text(int nodes, const RendezvousPlan& plan);
 
-/// What follows from the loss of a node: '; 3 of 2:4 nodes go on'. \param left  nodes
+/// The consequence of the loss of a node: '; 3 of 2:4 nodes go on'. \param left  nodes
 std::string remaining_text(int left, const RendezvousPlan& plan);
 
 }  // namespace lrun::launcher

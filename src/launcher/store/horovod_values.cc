@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
-/// What one more key costs besides its bytes.
+/// The cost of one more key besides its bytes.
 constexpr std::size_t kBytesOfEntry = 128;
 constexpr std::string_view kNamePrefix = "rank_";
 constexpr int kMostRanks = 1 << 20;

@@ -9,7 +9,7 @@
 
 namespace lrun::launcher {
 
-/// What the ranks of Horovod publish before they connect: values by scope and key, which they put, get and delete over
+/// The values that ranks of Horovod publish before they connect, by scope and key. They put, get and delete them over
 /// HTTP. A value; no I/O.
 ///
 /// A scope is one rendezvous: 'global' of all ranks, 'local_<host>', 'cross_<local rank>', and the same with a suffix

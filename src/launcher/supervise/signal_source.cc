@@ -8,14 +8,14 @@
 #include <system_error>
 #include <utility>
 
+#include "process/signal_set.h"
+
 namespace lrun::launcher {
 
 SignalSource::SignalSource(EventLoop& loop, const std::vector<int>& signal_numbers,
                            std::function<void(const ReceivedSignal&)> arrived)
     : arrived_(std::move(arrived)) {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : signal_numbers) ::sigaddset(&set, number);
+  const sigset_t set = signal_set(signal_numbers);
   fd_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_) throw std::system_error(errno, std::generic_category(), "signalfd");
   watch_ = loop.on_readable(fd_.get(), [this] { read_all(); });

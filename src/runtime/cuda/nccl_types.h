@@ -6,7 +6,7 @@
 
 namespace lrun::detail {
 
-/// What NCCL calls a tensor's dtype. \throws std::invalid_argument  one that cannot be reduced.
+/// NCCL's name of a tensor's dtype. \throws std::invalid_argument  one that cannot be reduced.
 ncclDataType_t type_of(const at::Tensor& tensor);
 
 /// \throws std::invalid_argument  the average of integers.

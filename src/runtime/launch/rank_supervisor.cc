@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/own_signals.h"
 #include "process/descendants.h"
+#include "process/signal_set.h"
 #include "verdict/machine_evidence.h"
 
 namespace lrun::detail {
@@ -73,11 +74,7 @@ void RankSupervisor::start() {
 }
 
 void RankSupervisor::watch_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGCHLD, forwarded_signal()}) {
-    ::sigaddset(&set, number);
-  }
+  const sigset_t set = signal_set({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGCHLD, forwarded_signal()});
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) throw std::system_error(errno, std::generic_category(), "signalfd");
   signal_watch_ = loop_.on_readable(signals_.get(), [this] { read_signals(); });

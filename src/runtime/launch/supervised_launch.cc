@@ -21,6 +21,7 @@
 #include "process/descendants.h"
 #include "process/guard.h"
 #include "process/guard_death.h"
+#include "process/signal_set.h"
 
 namespace lrun::detail {
 namespace {
@@ -29,12 +30,7 @@ namespace {
 class HeldSignals {
  public:
   HeldSignals() {
-    ::sigemptyset(&held_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-      struct sigaction action {};
-      ::sigaction(number, nullptr, &action);
-      if (action.sa_handler != SIG_IGN) ::sigaddset(&held_, number);
-    }
+    held_ = signal_set(without_ignored({SIGINT, SIGTERM, SIGHUP, SIGQUIT}));
     ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
     fd_ = Fd(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
     const int error = errno;
@@ -122,10 +118,8 @@ class SharedSuspension {
     struct sigaction standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGTSTP, &standard, nullptr);
-    sigset_t only;
+    const sigset_t only = signal_set({SIGTSTP});
     sigset_t before;
-    ::sigemptyset(&only);
-    ::sigaddset(&only, SIGTSTP);
     ::raise(SIGTSTP);
     ::pthread_sigmask(SIG_UNBLOCK, &only, &before);  // stands still here
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);

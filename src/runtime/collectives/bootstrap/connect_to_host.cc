@@ -30,7 +30,7 @@ struct Address {
   socklen_t size = 0;
 };
 
-/// What getaddrinfo() says when a lookup fails.
+/// The errors of getaddrinfo().
 class ResolverCategory final : public std::error_category {
  public:
   [[nodiscard]] const char* name() const noexcept override { return "resolver"; }
