@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "process/signal_set.h"
 #include "support/lrun_process.h"
 #include "support/with_more_time.h"
 
@@ -253,9 +254,7 @@ TEST(Signals, AStrangerCannotTellThatTheGuardDied) {
 TEST(Signals, AnInheritedIgnoredSigchldAndBlockedTermDoNoHarm) {
   LrunProcess lrun({"-n", "2", "sh", "-c", kSleeper}, {.before_exec = [] {
                      ::signal(SIGCHLD, SIG_IGN);
-                     sigset_t blocked;
-                     ::sigemptyset(&blocked);
-                     ::sigaddset(&blocked, SIGTERM);
+                     const sigset_t blocked = signal_set({SIGTERM});
                      ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
                    }});
   ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));

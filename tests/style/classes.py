@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Classes, functions and files are of a size that a reader can hold: at most 30 methods and 25 data members a class, 60
-lines a function, 600 lines a file; and a class has one source file. usage: classes.py TREE [FOLDER...]; without FOLDER
-src and include; exit 77 (skipped) without universal-ctags.
+lines a function, 600 lines a file; and a class has one source file. usage: classes.py TREE; exit 77 (skipped) without
+universal-ctags.
 
 A class is measured by its body. Overloads are one method; constructors, destructors and what is defaulted or deleted are
 none; static members are no data. A plain table of fields, a struct without methods but operators, has as many fields
@@ -84,7 +84,7 @@ def file_problems(root):
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    tags = declarations(root, sources(root, sys.argv[2:] or ["src", "include"]))
+    tags = declarations(root, sources(root, ["src", "include"]))
     problems = [*class_problems(tags), *spread_problems(tags), *function_problems(tags), *file_problems(root)]
     print(*problems, sep="\n", end="\n" if problems else "")
     sys.exit(1 if problems else 0)

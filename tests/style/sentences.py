@@ -114,9 +114,9 @@ def word_problems(line, words):
 def identifier_problems(text):
     """Words that identifiers of C++ consist of."""
     code = CPP.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-    seen = set()
+    seen = set(NAMES_OF_LIBTORCH)
     for match in IDENTIFIER.finditer(code):
-        if match.group() in seen | NAMES_OF_LIBTORCH:
+        if match.group() in seen:
             continue
         seen.add(match.group())
         parts = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", match.group()).lower().split("_")

@@ -3,14 +3,14 @@
 #include <csignal>
 #include <initializer_list>
 
+#include "process/signal_set.h"
+
 namespace lrun::launcher {
 
 /// Signals that are blocked while this lives, to be read from a signalfd. One that came and was not read goes.
 class BlockedSignals {
  public:
-  BlockedSignals(std::initializer_list<int> numbers) {
-    ::sigemptyset(&set_);
-    for (const int number : numbers) ::sigaddset(&set_, number);
+  BlockedSignals(std::initializer_list<int> numbers) : set_(signal_set(numbers)) {
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
   }
   BlockedSignals(const BlockedSignals&) = delete;
@@ -23,7 +23,7 @@ class BlockedSignals {
   }
 
  private:
-  sigset_t set_{};
+  sigset_t set_;
   sigset_t before_{};
 };
 

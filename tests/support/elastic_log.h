@@ -20,7 +20,7 @@ struct ElasticEvent {
   int nodes = 0;
   int restarts = 0;
   std::int64_t position = 0;  ///< samples taken so far
-  std::string node;           ///< the attempt, as the worker's environment has it
+  std::string node;           ///< the argument NODE of the worker: the name of its launcher
 
   bool operator==(const ElasticEvent&) const = default;
 };

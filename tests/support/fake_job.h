@@ -22,10 +22,7 @@ class FakeJob final : public JobMember {
     reported = text;
     add("report");
   }
-  void ready(int attempt, const std::string& text) override {
-    history = text;
-    add("ready " + std::to_string(attempt));
-  }
+  void ready(int attempt, const std::string& /*history*/) override { add("ready " + std::to_string(attempt)); }
   void drop_out(const std::string& why) override { add("drop out: " + why); }
   void abandon() override { add("abandon"); }
   void leave(const std::string& text) override { add("leave: " + text); }
@@ -37,7 +34,6 @@ class FakeJob final : public JobMember {
   std::vector<std::string> calls;
   std::optional<StopNotice> notice;  ///< the last one
   std::string reported;
-  std::string history;
   bool is_dispensable = true;
   bool successors = false;
   std::function<void(const std::string& call)> called;

@@ -101,7 +101,7 @@ std::vector<pid_t> living_children(pid_t parent) {
 std::string environment_of(pid_t pid) {
   const std::string process = "/proc/" + std::to_string(pid);
   std::string text = read_file(process + "/environ");
-  // Within its exec a process shows no program. A process without one otherwise is a thread of the kernel or a zombie.
+  // Within its exec a process shows no environment. One without a program, too, is a thread of the kernel or a zombie.
   for (int tries = 0; text.empty() && tries < 1000; ++tries) {
     std::error_code no_program;
     (void)std::filesystem::read_symlink(process + "/exe", no_program);

@@ -29,7 +29,8 @@ jobs() {
   echo "${LRUN_JOBS:-$((cores < memory ? cores : memory))}"
 }
 
-# Most tests wait for processes: three of them keep a core busy. One that computes has PROCESSORS 3 in its CMakeLists.
+# Most tests wait for processes: three of them keep a core busy. One that computes takes a core:
+# LRUN_PROCESSORS_OF_A_CORE of tests/CMakeLists.txt, the same 3.
 test_jobs() { echo $((3 * $(jobs))); }
 
 have() { command -v "$1" > /dev/null 2>&1; }

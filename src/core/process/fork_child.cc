@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/own_signals.h"
+#include "process/signal_set.h"
 
 namespace lrun::inline core {
 namespace {
@@ -25,9 +26,7 @@ constexpr int kNoStart = 127;
 
 void reset_stop_signals() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    struct sigaction action {};
-    ::sigaction(number, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) ::signal(number, SIG_DFL);
+    if (!is_ignored(number)) ::signal(number, SIG_DFL);
   }
   ::signal(guard_died_signal(), SIG_DFL);  // its handler is for the parent
 }
@@ -55,8 +54,7 @@ void close_all_but(const std::vector<int>& kept) {
   reset_stop_signals();
   if (!place_standard_streams(request)) ::_exit(kNoStart);
   close_all_but(request.descriptors);
-  sigset_t none;
-  ::sigemptyset(&none);
+  const sigset_t none = signal_set({});
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::_exit(request.function());
 }

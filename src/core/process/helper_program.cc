@@ -26,6 +26,8 @@
 #include <boost/type_traits/decay.hpp>
 #include <boost/type_traits/is_convertible.hpp>
 
+#include "process/signal_set.h"
+
 namespace lrun::inline core {
 namespace {
 
@@ -77,8 +79,7 @@ struct OwnSession {
     defaults.restore();
     // Boost's own closing leaves the gaps between the descriptors that it keeps. Since Linux 5.11.
     ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    sigset_t none;
-    ::sigemptyset(&none);
+    const sigset_t none = signal_set({});
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     return {};
   }

@@ -22,8 +22,8 @@ using Segment = ElfW(Phdr);
 using NoteHeader = ElfW(Nhdr);
 
 constexpr int kMostSegments = 64;  // the kernel writes the notes into the first
-constexpr std::size_t kMostNoteBytes =
-    std::size_t{64} * 1024;  // the note of the process comes before those of its threads
+// The note of the process comes before those of its threads.
+constexpr std::size_t kMostNoteBytes = std::size_t{64} * 1024;
 
 std::string read_at(int fd, std::size_t bytes, off_t offset) {
   std::string text(bytes, '\0');

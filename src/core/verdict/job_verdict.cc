@@ -65,8 +65,8 @@ bool show_all_workers(const std::vector<RankPlace>& places, std::int64_t ranks) 
 Verdict judge_job(const JobReport& report, int own_rank, const std::optional<NodeLoss>& loss) {
   const std::int64_t stopped = std::int64_t{report.fates.stopped_by_signal} + report.fates.killed + report.fates.lost;
   const RunEnd end = report.reason ? end_for(*report.reason, own_rank) : RunEnd{};
-  const bool all_seen =
-      show_all_workers(report.places, stopped);  // the others may have waited for a rank that was not looked at
+  // The others may have waited for a rank that was not looked at.
+  const bool all_seen = show_all_workers(report.places, stopped);
   Verdict verdict = judge(end, report.failures, all_seen ? report.places : std::vector<RankPlace>(), stopped > 0);
   verdict.places = report.places;
   const std::optional<NodeChange> change = node_change(report.joined, loss);

@@ -17,9 +17,8 @@ namespace lrun::inline core {
 /// Keys go over the wire as they are given; torch's own client puts a '/' in front of every key.
 ///
 /// Errors  every function throws std::system_error: ETIMEDOUT at the deadline, EPROTO for an answer that cannot be
-/// read,
-///         else what the kernel reported. The connection is closed then, as requests and answers are no longer in step;
-///         later calls throw ENOTCONN.
+///         read, else what the kernel reported. The connection is closed then, as requests and answers are no longer in
+///         step; later calls throw ENOTCONN.
 /// Threads one at a time.
 class StoreConnection {
  public:

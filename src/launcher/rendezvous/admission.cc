@@ -58,9 +58,7 @@ constexpr const char* kCommandsHint =
     "different '--role's, or give all nodes the same '--rdzv-id' to allow different arguments";
 constexpr const char* kProgramsHint =
     "for two jobs, use a different port in '--rdzv-endpoint', or with etcd another '--rdzv-id'; for one job, give "
-    "nodes "
-    "that "
-    "run different programs different '--role's";
+    "nodes that run different programs different '--role's";
 
 Rejection another_name(const JoinRecord& record, const JoinRecord& other) {
   const auto id_of = [](const JoinRecord& node) {

@@ -43,8 +43,8 @@ class Admission {
   [[nodiscard]] std::optional<Rejection> check(const JoinRecord& record, const std::vector<const JoinRecord*>& joined,
                                                bool runs, SteadyTime now) const;
 
-  /// A node has left a round. \return what that means for it: '; it has left the job 5 times within 10m and is
-  /// not let in for a while'; empty: it may come back at once.
+  /// A node has left a round. \return what that means for it: '; it has left the job 5 times within 10m and
+  /// may not rejoin for a while'; empty: it may come back at once.
   std::string note_departure(const JoinRecord& record, SteadyTime now);
 
   /// A line about a launcher that does not take part. \return false: it was noted before, or there are too many.

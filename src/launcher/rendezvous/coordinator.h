@@ -40,8 +40,8 @@ class Coordinator {
     RendezvousTimes times = {};
     GatherReports gather;        ///< must not be empty
     std::string own_token = {};  ///< of the leader's own launcher, for which the others wait; empty: they do not
-    bool members_elect_leader =
-        false;  ///< the members could go on without this leader: it stops when it may have lost them
+    /// The members could go on without this leader: it stops when it may have lost them.
+    bool members_elect_leader = false;
   };
 
   Coordinator(Options options, SteadyTime now);

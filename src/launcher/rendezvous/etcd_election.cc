@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "rendezvous/join_record.h"
-#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {
@@ -36,10 +34,8 @@ EtcdElection::EtcdElection(EventLoop& loop, Options options, Events events)
                    why_deposed_ = why;
                    events_.deposed(why);
                  },
-             .not_published =
-                 [this](const std::string& why) {
-                   if (events_.not_published) events_.not_published(why);
-                 }}) {}
+             .not_published = events_.not_published}),
+      prober_(loop) {}
 
 /// A trouble that keeps etcd from answering for so long is final.
 void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
@@ -143,19 +139,10 @@ void EtcdElection::campaign_again() {
 }
 
 void EtcdElection::probe() {
-  try {
-    probe_ = begin_to_connect(leader_->address, leader_->port);
-  } catch (const std::system_error&) {
-    return pause_and_ask();
-  }
-  const auto done = [this](bool refused) {
-    probed_.cancel();
-    probe_limit_.cancel();
-    probe_.reset();
-    refused ? proved_dead() : pause_and_ask();
-  };
-  probed_ = loop_.on_writable(probe_.get(), [this, done] { done(connection_error(probe_.get()) == ECONNREFUSED); });
-  probe_limit_ = loop_.after(kProbeLimit, [done] { done(false); });
+  prober_.connect({.host = leader_->address, .port = leader_->port, .limit = kProbeLimit},
+                  [this](const SocketConnector::Result& result) {
+                    result.error == ECONNREFUSED ? proved_dead() : pause_and_ask();
+                  });
 }
 
 void EtcdElection::proved_dead() {
@@ -178,9 +165,7 @@ void EtcdElection::stop() {
   client_.forget_all();
   (void)term_.stop();
   again_.cancel();
-  probed_.cancel();
-  probe_limit_.cancel();
-  probe_.reset();
+  prober_.cancel();
   revoke_leases();  // a vote that is on its way finds no lease any more
 }
 

@@ -5,14 +5,13 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/duration.h"
 #include "base/event_loop.h"
-#include "base/fd.h"
 #include "rendezvous/etcd_term.h"
 #include "rendezvous/job_state.h"
 #include "rendezvous/leader_record.h"
 #include "store/etcd_client.h"
+#include "store/socket_connector.h"
 
 namespace lrun::launcher {
 
@@ -110,9 +109,7 @@ class EtcdElection {
   LeaderRecord own_;  ///< as it stands, or would, in etcd
   EtcdTerm::Leases leases_;
   Duration pause_{0};  ///< before etcd is asked again
-  Fd probe_;
-  EventLoop::Watch probed_;
-  EventLoop::Timer probe_limit_;
+  SocketConnector prober_;
   EventLoop::Timer again_;
 };
 

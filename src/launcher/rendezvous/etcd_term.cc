@@ -99,7 +99,8 @@ void EtcdTerm::take_published(const EtcdClient::Result& result, int number) {
   }
   const std::string& why = result.trouble.empty() ? result.answer.error : result.trouble;
   // Without an error the key is ours no more, which check_key() sees.
-  if (!why.empty() && !std::exchange(has_warned_, true)) options_.not_published(why);
+  if (why.empty() || std::exchange(has_warned_, true)) return;
+  if (options_.not_published) options_.not_published(why);
 }
 
 void EtcdTerm::resign(const std::optional<std::string>& outcome, std::function<void()> resigned) {

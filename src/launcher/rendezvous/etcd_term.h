@@ -29,7 +29,7 @@ class EtcdTerm {
     std::string state_key;
     /// This launcher leads no longer: it must end now, before another begins.
     std::function<void(const std::string& why)> ended;
-    /// Called once: etcd does not take the state.
+    /// Called once: etcd does not take the state. May be empty.
     std::function<void(const std::string& why)> not_published;
   };
 

@@ -69,6 +69,7 @@ void LauncherLink::connected(SocketConnector::Result result) {
 
 void LauncherLink::join() {
   const ConnectionEnds ends = ends_of_connection(socket_.get());
+  on_one_host_ = is_one_host(ends);
   JoinRecord record = options_.record;
   if (record.address.empty()) record.address = ends.own;
   record.leader_address = options_.record.leader_address = ends.peer;
@@ -152,8 +153,7 @@ void LauncherLink::take_messages() {
 
 void LauncherLink::take_acknowledgement(const LauncherMessage& message) {
   const ClockReading now{nanoseconds(steady_now()), nanoseconds(std::chrono::system_clock::now())};
-  const bool same_host = is_one_host(ends_of_connection(socket_.get()));
-  offset_.update(message.sent_ns, {message.steady_ns, message.wall_ns}, now, same_host);
+  offset_.update(message.sent_ns, {message.steady_ns, message.wall_ns}, now, on_one_host_);
 }
 
 void LauncherLink::send_heartbeat() {

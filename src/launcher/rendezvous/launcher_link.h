@@ -112,6 +112,7 @@ class LauncherLink {
   LauncherMessageDecoder decoder_{kMostBytesFromLeader};
   SendBuffer out_;
   SilenceWatch silence_;
+  bool on_one_host_ = false;  ///< as the server: both have one clock
   ClockOffset offset_;
   bool joined_ = false;
   bool settled_ = false;

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <chrono>
-#include <string_view>
 #include <system_error>
 
 #include "rendezvous/handshake.h"

@@ -1,10 +1,7 @@
 #include "rendezvous/port_probe.h"
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
-
-#include "wire/connect.h"
 
 namespace lrun::launcher {
 namespace {
@@ -16,32 +13,22 @@ constexpr Duration kPause(20);
 void PortProbe::ask(const std::string& address, std::uint16_t port, Duration patience,
                     std::function<void(bool refused)> done) {
   cancel();
-  address_ = address;
-  port_ = port;
+  target_ = {.host = address, .port = port, .limit = patience};
   done_ = std::move(done);
   limit_ = loop_.after(patience, [this] { answered(false); });
   again_ = loop_.after(Duration::zero(), [this] { connect(); });  // `done` never comes from within ask()
 }
 
 void PortProbe::cancel() {
-  connected_.cancel();
+  connector_.cancel();
   limit_.cancel();
   again_.cancel();
-  socket_.reset();
 }
 
 /// A process that accepts the connection is asked again: it may be about to end.
 void PortProbe::connect() {
-  connected_.cancel();
-  try {
-    socket_ = begin_to_connect(address_, port_);
-  } catch (const std::system_error&) {
-    again_ = loop_.after(kPause, [this] { connect(); });
-    return;
-  }
-  connected_ = loop_.on_writable(socket_.get(), [this] {
-    connected_.cancel();
-    if (connection_error(socket_.get()) == ECONNREFUSED) return answered(true);
+  connector_.connect(target_, [this](const SocketConnector::Result& result) {
+    if (result.error == ECONNREFUSED) return answered(true);
     again_ = loop_.after(kPause, [this] { connect(); });
   });
 }

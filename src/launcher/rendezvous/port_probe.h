@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 #include "base/event_loop.h"
-#include "base/fd.h"
+#include "store/socket_connector.h"
 
 namespace lrun::launcher {
 
@@ -14,7 +14,7 @@ namespace lrun::launcher {
 /// that the process which had listened there is gone. One question at a time; never blocks. One thread.
 class PortProbe {
  public:
-  explicit PortProbe(EventLoop& loop) : loop_(loop) {}
+  explicit PortProbe(EventLoop& loop) : loop_(loop), connector_(loop) {}
   PortProbe(const PortProbe&) = delete;
   PortProbe& operator=(const PortProbe&) = delete;
 
@@ -31,11 +31,9 @@ class PortProbe {
   void answered(bool refused);
 
   EventLoop& loop_;
-  std::string address_;
-  std::uint16_t port_ = 0;
+  SocketConnector::Target target_;
   std::function<void(bool refused)> done_;
-  Fd socket_;
-  EventLoop::Watch connected_;
+  SocketConnector connector_;
   EventLoop::Timer limit_;
   EventLoop::Timer again_;
 };

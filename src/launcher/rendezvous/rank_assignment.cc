@@ -112,8 +112,8 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
                        .role = node.role});
     common.world_size += node.workers;
     if (members.size() <= Membership::kMostNamedNodes) common.first_names.push_back(node.node);
-    if (node.standby_port != 0 &&
-        common.successors.size() <= Membership::kMostSuccessors) {  // one of them may be the leader
+    // One more than is kept, since one of them may be the leader.
+    if (node.standby_port != 0 && common.successors.size() <= Membership::kMostSuccessors) {
       common.successors.push_back({members.back().node_rank, node.node, members.back().address, node.standby_port});
     }
     if (members.size() > 1) continue;

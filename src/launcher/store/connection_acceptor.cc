@@ -48,12 +48,11 @@ ConnectionAcceptor::ConnectionAcceptor(EventLoop& loop, Fd listener, std::functi
       port_(port_of_socket(listener_.get())) {}
 
 void ConnectionAcceptor::start() {
-  is_started_ = true;
   accepting_ = loop_.on_readable(listener_.get(), [this] { accept_batch(); });
 }
 
 void ConnectionAcceptor::drop_waiting() {
-  if (!is_started_) return;
+  if (!accepting_.armed() && !again_.armed()) return;
   while (true) {
     const Fd dropped(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!dropped && !concerns_one_connection(errno)) return;
@@ -61,7 +60,6 @@ void ConnectionAcceptor::drop_waiting() {
 }
 
 void ConnectionAcceptor::stop() {
-  is_started_ = false;
   accepting_.cancel();
   again_.cancel();
   listener_.reset();

@@ -40,8 +40,7 @@ class ConnectionAcceptor {
   std::function<void(const std::string& line)> failed_;
   std::uint16_t port_;
   EventLoop::Watch accepting_;
-  EventLoop::Timer again_;  // only while descriptors have run out
-  bool is_started_ = false;
+  EventLoop::Timer again_;   // only while descriptors have run out
   bool has_failed_ = false;  // reported, and nothing was accepted since
 };
 

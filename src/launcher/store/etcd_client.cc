@@ -10,7 +10,6 @@
 #include <iterator>
 #include <utility>
 
-#include "base/shortened.h"
 #include "wire/connect.h"
 
 namespace lrun::launcher {
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::size_t kEtcdReadBytes = std::size_t{16} << 10U;
 constexpr Duration kPauseOfRounds(200);  // between two rounds through the endpoints
-constexpr std::size_t kMostShown = 200;
 constexpr int kNotFound = 404;
 constexpr int kBadGateway = 502;
 constexpr int kGatewayTimeout = 504;
@@ -179,9 +177,7 @@ void EtcdClient::take(const HttpResponse& response) {
   busy_ = true;
   const std::optional<EtcdAnswer> answer = answer_in(response);
   if (!answer) return take_foreign(response);
-  if (is_passing(*answer)) {
-    return fail(Failure::kPassing, endpoints_.text() + " says '" + shortened(answer->error, kMostShown) + "'");
-  }
+  if (is_passing(*answer)) return fail(Failure::kPassing, etcd_error_text(*answer, endpoints_.text()));
   endpoints_.answered();
   tls_works_ = options_.tls.has_value();
   trouble_.clear();

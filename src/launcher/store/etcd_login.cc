@@ -26,8 +26,8 @@ bool wants_token(const EtcdAnswer& answer) {
 
 }  // namespace
 
-std::string etcd_error_text(const EtcdAnswer& answer) {
-  return "etcd says '" + shortened(answer.error, kMostOfError) + "'";
+std::string etcd_error_text(const EtcdAnswer& answer, const std::string& who) {
+  return who + " says '" + shortened(answer.error, kMostOfError) + "'";
 }
 
 EtcdLogin::Verdict EtcdLogin::take_token(const EtcdAnswer& answer) {

@@ -50,6 +50,6 @@ class EtcdLogin {
 };
 
 /// The error of etcd, as a clause: 'etcd says '…''.
-std::string etcd_error_text(const EtcdAnswer& answer);
+std::string etcd_error_text(const EtcdAnswer& answer, const std::string& who = "etcd");
 
 }  // namespace lrun::launcher

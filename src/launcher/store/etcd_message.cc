@@ -1,5 +1,5 @@
 // In: what a launcher wants of etcd, or the body of an answer. Out: requests for its JSON gateway, or the fields of the
-// answer. Called by EtcdElection, EtcdTerm and EtcdClient.
+// answer. Called by EtcdElection, EtcdTerm, EtcdClient and EtcdLogin.
 #include "store/etcd_message.h"
 
 #include <nlohmann/json.hpp>

@@ -26,7 +26,7 @@ void SocketConnector::connect(Target target, std::function<void(Result)> done) {
 
 void SocketConnector::cancel() {
   resolving_.reset();
-  writable_.cancel();
+  writable_.cancel();  // before the descriptor may get another owner
   timer_.cancel();
   socket_.reset();
 }
@@ -57,7 +57,6 @@ void SocketConnector::connect_to(const std::string& address) {
 }
 
 void SocketConnector::finish(Result result) {
-  writable_.cancel();  // before the descriptor may get another owner
   cancel();
   std::exchange(done_, nullptr)(std::move(result));
 }

@@ -1,5 +1,5 @@
 // In: rows of tensors, one tensor per replica. Out: copies of the first, or sums into it, over a ReplicaLink; a
-// watchdog aborts an exchange at its deadline. Called by ModuleCopies and DataParallel.
+// watchdog aborts an exchange at its deadline. Called by ModuleCopies.
 #include "runtime/dp/replica_group.h"
 
 #include <lrun/error.h>

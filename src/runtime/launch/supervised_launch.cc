@@ -30,7 +30,6 @@ namespace {
 class HeldSignals {
  public:
   HeldSignals() {
-    held_ = signal_set(without_ignored({SIGINT, SIGTERM, SIGHUP, SIGQUIT}));
     ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
     fd_ = Fd(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
     const int error = errno;
@@ -51,7 +50,7 @@ class HeldSignals {
   }
 
  private:
-  sigset_t held_{};
+  const sigset_t held_ = signal_set(without_ignored({SIGINT, SIGTERM, SIGHUP, SIGQUIT}));
   sigset_t before_{};
   Fd fd_;
 };

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "process/signal_set.h"
 
 namespace lrun {
 namespace {
@@ -18,9 +19,7 @@ namespace {
 int in_subreaper(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
-    sigset_t child_signal;
-    ::sigemptyset(&child_signal);
-    ::sigaddset(&child_signal, SIGCHLD);
+    const sigset_t child_signal = signal_set({SIGCHLD});
     ::sigprocmask(SIG_BLOCK, &child_signal, nullptr);
     become_subreaper();
     ::_exit(body());

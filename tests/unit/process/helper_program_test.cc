@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "base/process_stat.h"
+#include "process/signal_set.h"
 #include "support/patience.h"
 
 namespace lrun {
@@ -89,10 +90,8 @@ TEST(HelperProgram, HasNoDescriptorOfThisProcess) {
 TEST(HelperProgram, IsGivenBackSignalsAndTheLimitOfDescriptors) {
   HelperRequest request = shell("grep -E 'Sig(Blk|Ign)' /proc/self/status; ulimit -n");
   request.defaults.file_limit.rlim_cur = 77;
-  sigset_t blocked;
+  const sigset_t blocked = signal_set({SIGTERM});
   sigset_t before;
-  ::sigemptyset(&blocked);
-  ::sigaddset(&blocked, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
   ::signal(SIGPIPE, SIG_IGN);
   const Result result = run(request);

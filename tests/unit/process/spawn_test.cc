@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "process/signal_set.h"
 
 namespace lrun {
 namespace {
@@ -134,9 +135,7 @@ TEST(Spawn, LeavesOnlyTheStandardDescriptors) {
 
 TEST(Spawn, BlocksNoSignalAndGivesTheLimitBack) {
   const SpawnDefaults defaults = SpawnDefaults::of_this_process();
-  sigset_t blocked;
-  ::sigemptyset(&blocked);
-  ::sigaddset(&blocked, SIGTERM);
+  const sigset_t blocked = signal_set({SIGTERM});
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   ShellChild child("grep SigBlk /proc/self/status; ulimit -Sn", defaults);
   ::sigprocmask(SIG_UNBLOCK, &blocked, nullptr);

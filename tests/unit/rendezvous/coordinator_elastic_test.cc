@@ -1,14 +1,10 @@
 // Rounds of a job whose nodes come and go.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "coordinator_harness.h"
 
 namespace lrun::launcher {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 using namespace std::chrono_literals;
 using Kind = LauncherMessage::Kind;

@@ -80,7 +80,7 @@ TEST(Handshake, NeverSaysTheSecretAndNeverTheSameTwice) {
 TEST(Handshake, TakesNoEchoForAProof) {
   Handshake launcher(Side::kLauncher, "hush", kNonce);
   std::string hello = launcher.take_output();
-  launcher.feed(hello);  // a foreign who sends everything back
+  launcher.feed(hello);  // a foreign program that sends everything back
   launcher.feed(launcher.take_output());
   EXPECT_FALSE(launcher.done());
   EXPECT_EQ(launcher.refusal(), "it has another LRUN_JOB_SECRET");

@@ -12,7 +12,7 @@ TEST(JobState, HasTheOutcomeOfAJobThatIsOver) {
     const JobState over{.outcome = outcome};
     EXPECT_EQ(job_state_from_json(to_json(over)), over);
   }
-  EXPECT_FALSE(job_state_from_json(R"({"round":1,"attempt":0,"history":"","leader":"","members":[],"outcome":7})"));
+  EXPECT_FALSE(job_state_from_json(R"({"round":1,"attempt":0,"history":"","holder":"","members":[],"outcome":7})"));
 }
 
 TEST(JobState, FitsIntoAnEtcd) {
@@ -26,8 +26,8 @@ TEST(JobState, FitsIntoAnEtcd) {
 TEST(JobState, IsReadAsItWasWritten) {
   const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .leader = "h/1", .members = {"h/1", "i/2"}};
   EXPECT_EQ(job_state_from_json(to_json(state)), state);
-  for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","leader":"","members":[]})",
-                                 R"({"round":1,"attempt":0,"history":"","leader":"","members":[3]})"}) {
+  for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","holder":"","members":[]})",
+                                 R"({"round":1,"attempt":0,"history":"","holder":"","members":[3]})"}) {
     EXPECT_FALSE(job_state_from_json(text)) << text;
   }
 }

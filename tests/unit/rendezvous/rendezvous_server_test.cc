@@ -165,7 +165,7 @@ TEST(RendezvousServer, IsGivenUpWhenNobodyHoldsIt) {
   EXPECT_EQ(alone.why, "cannot connect to 127.0.0.1 port " + std::to_string(port) + ": Connection refused");
 }
 
-/// What the leader answers to these bytes before it closes the connection.
+/// The answer of the leader to these bytes before it closes the connection.
 std::string answer_to(const std::string& bytes, Duration heartbeat = kPatience) {
   PatientLoop patient;
   const auto leader = hold(patient.loop, 0, heartbeat);
@@ -299,7 +299,7 @@ TEST(RendezvousServer, HasRoomForLaunchersHoweverManyForeignConnectionsCome) {
   const EventLoop::Watch turned_out = patient.loop.on_readable(later.front().get(), [&] { patient.loop.stop(); });
   patient.run();
   EXPECT_TRUE(first->was_told(Kind::kBegin) && second->was_told(Kind::kBegin))
-      << "foreign_connections pushed out a member";
+      << "foreign connections pushed out a member";
   leader.report_rejections();
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0], "rejected a launcher at 127.0.0.1: it did not join before too many others connected");

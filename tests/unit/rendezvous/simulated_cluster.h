@@ -140,7 +140,7 @@ class Cluster {
   void join(int index, const Place& place);
   void hold(int index);
   void hold(int index, int port);
-  void take_from(Connection& connection, Coordinator& harness);
+  void take_from(Connection& connection, Coordinator& coordinator);
   void send(int index, int port);
   void look_at_endpoint(int index);
   void hear_of_endpoint(int index);

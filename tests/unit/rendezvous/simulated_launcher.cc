@@ -30,7 +30,7 @@ void Cluster::find_leader(int index) {
   }
 }
 
-/// As Job::look_again().
+/// As Redirected::look_again().
 void Cluster::look_again(int index, bool nothing_came_of_it) {
   Launcher& launcher = at(index);
   launcher.asked = now_;
@@ -47,7 +47,7 @@ void Cluster::look_again(int index, bool nothing_came_of_it) {
   }
 }
 
-/// As Job::gather_here() and RendezvousServer::redirect_to().
+/// As Redirected::gather_here() and RendezvousServer::redirect_to().
 void Cluster::gather_here(int index) {
   Launcher& launcher = at(index);
   for (Connection& connection : connections_) {
@@ -158,7 +158,7 @@ void Cluster::look_at_endpoint(int index) {
   launcher.invitation->invites = true;
 }
 
-/// As Job::endpoint_answered().
+/// As JobContext::endpoint_answered().
 void Cluster::hear_of_endpoint(int index) {
   Launcher& launcher = at(index);
   Connection& link = *launcher.invitation;
@@ -252,7 +252,7 @@ void Cluster::take(int index, const LauncherMessage& message) {
   }
 }
 
-/// As Job::sent_on().
+/// As Redirected::redirected().
 void Cluster::redirect(int index, const Place& place) {
   Launcher& launcher = at(index);
   if (launcher.membership && !launcher.leaderless) return;

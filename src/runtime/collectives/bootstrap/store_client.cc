@@ -127,8 +127,8 @@ std::optional<std::string> StoreClient::try_get(const std::string& key, SteadyTi
 
 std::string StoreClient::local_address() const { return local_address_of(connection_.fd()); }
 
-// Polls instead of using the store's own wait, which could not be cancelled when a peer ends. Groups are made rarely,
-// and their ranks come together.
+// Polls instead of using the store's own wait, which would have to be cancelled when a peer ends. Groups are made
+// rarely, and their ranks come together.
 std::optional<std::string> StoreClient::get(const std::string& key, SteadyTime deadline,
                                             const std::function<bool()>& give_up) {
   for (Backoff backoff(deadline);; backoff.sleep()) {

@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "process/signal_set.h"
+
 namespace lrun::detail {
 
 /// While it lives, writing to a connection that a peer has closed is an error on this thread, and not SIGPIPE: for
@@ -11,8 +13,6 @@ namespace lrun::detail {
 class PipeSignalAsError {
  public:
   PipeSignalAsError() {
-    ::sigemptyset(&pipe_);
-    ::sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
     ::sigpending(&pending);
     was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
@@ -29,7 +29,7 @@ class PipeSignalAsError {
   }
 
  private:
-  sigset_t pipe_;
+  const sigset_t pipe_ = signal_set({SIGPIPE});
   sigset_t before_;
   bool was_pending_ = false;
 };

@@ -95,7 +95,7 @@ void SharedMemory::discard(std::size_t offset, std::size_t bytes) const noexcept
 void SharedMemory::populate(std::span<std::byte> pages, std::size_t offset) const {
   if (pages.empty() || ::madvise(pages.data(), pages.size(), kPopulateWrite) == 0) return;
   if (errno == EINVAL && reserve(offset, pages.size())) return;  // a kernel that does not know the advice
-  if (errno == EFAULT) errno = ENOSPC;                           // otherwise a write would get SIGBUS
+  if (errno == EFAULT) errno = ENOSPC;                           // no room for a page: a write to it would get SIGBUS
   refuse("no room for " + std::to_string(pages.size()) + " bytes");
 }
 

@@ -71,24 +71,18 @@ TEST(Shm, NamesARankThatIsKilledInTheMiddleOfAnAllReduce) {
 }
 
 TEST(Shm, NamesARankThatEndedBeforeItsFirstCall) {
-  GroupOptions options = group_of(0, 2, "ended");
-  options.rank = 1;
-  RankProcess gone(options, [](Collectives&) { ::_exit(3); });
-  options.rank = 0;
-  RankProcess waiting(options, [](Collectives& group) { group.barrier(); });
+  RankProcess gone(group_of(1, 2, "ended"), [](Collectives&) { ::_exit(3); });
+  RankProcess waiting(group_of(0, 2, "ended"), [](Collectives& group) { group.barrier(); });
   EXPECT_EQ(waiting.result(), "PeerLost: rank 1 (pid " + std::to_string(gone.pid()) + ") ended during barrier #1");
   EXPECT_EQ(gone.result(), "exited 3");
 }
 
 TEST(Shm, NamesARankThatIsStopped) {
-  GroupOptions options = group_of(0, 2, "stopped", 2000ms);
-  options.rank = 1;
-  RankProcess stopped(options, [](Collectives& group) {
+  RankProcess stopped(group_of(1, 2, "stopped", 2000ms), [](Collectives& group) {
     group.barrier();
     ::raise(SIGSTOP);
   });
-  options.rank = 0;
-  RankProcess waiting(options, [](Collectives& group) {
+  RankProcess waiting(group_of(0, 2, "stopped", 2000ms), [](Collectives& group) {
     group.barrier();
     group.all_reduce(at::ones({8}), ReduceOp::kSum)->wait();
   });
@@ -96,13 +90,10 @@ TEST(Shm, NamesARankThatIsStopped) {
 }
 
 TEST(Shm, TellsTheOthersWhenARankLeavesItsWorkBehind) {
-  GroupOptions options = group_of(0, 2, "left-behind");
   SharedCounter left;
-  options.rank = 0;
-  RankProcess leaving(options,
+  RankProcess leaving(group_of(0, 2, "left-behind"),
                       [&](Collectives& group) { auto work = group.all_reduce(at::ones({8}), ReduceOp::kSum); });
-  options.rank = 1;
-  RankProcess staying(options, [&](Collectives& group) {
+  RankProcess staying(group_of(1, 2, "left-behind"), [&](Collectives& group) {
     left.wait_for(1);
     group.all_reduce(at::ones({8}), ReduceOp::kSum)->wait();
   });
@@ -292,9 +283,8 @@ TEST(Shm, NamesARankThatEndsWhereThereAreNoPidfds) {
 }
 
 TEST(Shm, UnlinksTheNamedFileWhenARankEndsBeforeAllHaveOpenedIt) {
-  RankProcess creating([options = group_of(0, 2, "half-open")]() mutable { make_collectives("shm", options); });
-  RankProcess ending([options = group_of(0, 2, "half-open")]() mutable {
-    options.rank = 1;
+  RankProcess creating([options = group_of(0, 2, "half-open")] { make_collectives("shm", options); });
+  RankProcess ending([options = group_of(1, 2, "half-open")] {
     GroupRendezvous rendezvous(options);
     rendezvous.exchange(std::to_string(kLayoutVersion) + " " + rendezvous.process().text(), {});
     rendezvous.exchange({}, {});                            // hears of the memfd
