@@ -8,8 +8,7 @@
 
 using Facts = std::vector<std::string>;
 
-/// Matches a text that has all of these facts: names, numbers, options. The whole wording of messages is in
-/// tests/golden only.
+/// Matches a text that has all of these facts: names, numbers, options.
 MATCHER_P(HasFacts, facts, "has the facts " + testing::PrintToString(facts)) {
   for (const std::string& fact : facts) {
     if (std::string(arg).find(fact) != std::string::npos) continue;

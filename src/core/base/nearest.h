@@ -24,6 +24,12 @@ std::string nearest_hint(std::string_view word, const std::vector<std::string>& 
 UserError choice_error(const std::string& problem, std::string_view word, const std::vector<std::string>& choices,
                        std::string_view otherwise);
 
+/// '1 worker', '2 workers'. For words with a regular plural.
+template <class Count>
+std::string counted(Count count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
+}
+
 /// 'a, b and c', for lists in messages.
 std::string join_words(const std::vector<std::string>& words, std::string_view last_separator = " and ");
 

@@ -36,4 +36,14 @@ inline std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
+/// The fields of a list with commas, empty ones too; an empty text is one empty field.
+inline std::vector<std::string> fields_of(std::string_view list) {
+  std::vector<std::string> fields;
+  for (bool more = true; more;) {
+    more = list.find(',') != std::string_view::npos;
+    fields.emplace_back(cut(list, ','));
+  }
+  return fields;
+}
+
 }  // namespace lrun::inline core

@@ -69,8 +69,8 @@ struct Flag {
   /// Checks one value and puts it into the request. The planner finds conflicts between values.
   /// \throws UserError  the value is not allowed; the message names those that are.
   void (*apply)(const GivenValue& given, LaunchRequest& request) = nullptr;
-  /// For flags of kNotInThisVersion: the values that change nothing and are accepted. '*' is any value.
-  std::string_view neutral_values = {};
+  /// For flags of kNotInThisVersion: the value that changes nothing and is accepted. '*' is any value.
+  std::string_view neutral_value = {};
   std::string_view hint = {};             ///< for flags of kNotInThisVersion: what to do instead
   std::string_view same_as = {};          ///< a flag with the same meaning; of the two, only the stronger source counts
   bool overridden_by_standalone = false;  ///< as in torchrun, --standalone makes it ignored

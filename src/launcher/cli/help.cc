@@ -106,18 +106,11 @@ std::string group_help(FlagGroup group) {
   return text + "\n";
 }
 
-/// '--logs-specs (default)': the names, and the values that are accepted.
+/// '--logs-specs (default)': the name, and the value that is accepted.
 std::string later_entry(const Flag& flag) {
-  std::string entry;
-  for (const std::string_view name : words_of(flag.short_names)) entry += "-" + std::string(name) + "/";
-  for (const std::string& name : long_names_of(flag))
-    entry += (name == "--" + std::string(flag.name) ? "" : "/") + name;
-  if (flag.neutral_values == "*") return entry + " (any)";
-  if (flag.neutral_values.empty()) return entry;
-  std::string values;
-  for (const std::string_view word : words_of(flag.neutral_values))
-    values += (values.empty() ? "" : "|") + std::string(word);
-  return entry + " (" + values + ")";
+  const std::string entry = "--" + std::string(flag.name);
+  if (flag.neutral_value.empty()) return entry;
+  return entry + " (" + (flag.neutral_value == "*" ? "any" : std::string(flag.neutral_value)) + ")";
 }
 
 std::string later_flags() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/numeric_address.h"
 #include "base/shell_words.h"
 #include "base/split.h"
 #include "base/user_error.h"
@@ -135,7 +136,6 @@ void add_network(const std::string& origin, const std::string& value, SpelledLin
 }
 
 void add_ssh(const HorovodrunOption& option, const std::string& origin, const std::string& value, SpelledLine& line) {
-  constexpr std::uint64_t kMostPort = 65'535;
   const bool is_port = option.what == "-p";
   if (is_port && (count_of(origin, value) == 0 || count_of(origin, value) > kMostPort)) {
     refuse_value(origin, value, "not a port; allowed: 1 to 65535", "22");

@@ -9,8 +9,7 @@
 namespace lrun::launcher {
 
 /// One option of horovodrun that lrun does not have under the same name, and its meaning here. The options that both
-/// have
-/// (-np, -H, --hostfile, --start-timeout, --verbose, ...) are rows of the flag table.
+/// have (-np, -H, --hostfile, --start-timeout, --verbose, ...) are rows of the flag table.
 struct HorovodrunOption {
   enum class Meaning {
     kNothing,    ///< lrun always does this

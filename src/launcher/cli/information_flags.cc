@@ -1,6 +1,5 @@
 // The options of the group 'Information', which print facts about a run instead of changing it. The last rows are
 // options of torchrun that lrun only accepts.
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -79,11 +78,9 @@ constexpr Flag kInformationFlags[] = {
      .action = FlagAction::kHelp},
 };
 
-/// Accepts only the row's neutral values.
+/// Accepts only the row's neutral value.
 void require_neutral(const GivenValue& given, LaunchRequest& /*request*/) {
-  const auto neutral = words_of(given.flag->neutral_values);
-  const auto is_it = [&](std::string_view word) { return word == "*" || word == given.text; };
-  if (given.text.empty() || std::any_of(neutral.begin(), neutral.end(), is_it)) return;
+  if (given.text.empty() || given.text == given.flag->neutral_value) return;
   throw UserError(given.quoted() + " is not supported", std::string(given.flag->hint));
 }
 
@@ -107,14 +104,14 @@ constexpr Flag kTorchrunsFlags[] = {
      .group = FlagGroup::kNotInThisVersion,
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::standalone>,
-     .neutral_values = "*"},
+     .neutral_value = "*"},
     {.name = "monitor-interval",
      .value = kRequired,
      .placeholder = "VALUE",
      .group = FlagGroup::kNotInThisVersion,
      .torchrun_variable = true,
      .apply = set_monitor_interval,
-     .neutral_values = "*"},
+     .neutral_value = "*"},
     {.name = "start-method",
      .value = kRequired,
      .placeholder = "VALUE",
@@ -123,21 +120,21 @@ constexpr Flag kTorchrunsFlags[] = {
      .noun = "choice",
      .torchrun_variable = true,
      .apply = require_choice,
-     .neutral_values = "*"},
+     .neutral_value = "*"},
     {.name = "event-log-handler",
      .value = kRequired,
      .placeholder = "VALUE",
      .group = FlagGroup::kNotInThisVersion,
      .torchrun_variable = true,
      .apply = require_neutral,
-     .neutral_values = "null",
+     .neutral_value = "null",
      .hint = "leave it out"},
     {.name = "logs-specs",
      .value = kRequired,
      .placeholder = "VALUE",
      .group = FlagGroup::kNotInThisVersion,
      .apply = require_neutral,
-     .neutral_values = "default",
+     .neutral_value = "default",
      .hint = "leave it out"},
     {.name = "print-completion",
      .value = kRequired,

@@ -1,5 +1,5 @@
-// Finds an option of lrun among PROGRAM's arguments, where it does not change the number of workers. main() prints the
-// warning before the run.
+// Finds an option of lrun among PROGRAM's arguments, where it does not change the number of workers. run_request()
+// prints the warning before the run.
 #include "cli/misplaced_option.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "base/user_error.h"
 #include "cli/flags.h"
+#include "plan/host_place.h"
 #include "plan/python_program.h"
 
 namespace lrun::launcher {
@@ -23,8 +24,7 @@ using Words = std::vector<std::string>;
 constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
 
 bool gives_number_of_workers(const LaunchRequest& request) {
-  return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() ||
-         request.hosts.given() || request.hostfile.given();
+  return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() || names_hosts(request);
 }
 
 /// The option whose whole name is `name`, or nullptr. Prefixes do not count here.

@@ -1,19 +1,20 @@
 // The options of the group 'Several nodes': the hosts that lrun is to start on, and how launchers that were started by
 // others find each other. Each value goes into the LaunchRequest, most of them into its RendezvousRequest.
-#include <algorithm>
 #include <utility>
 
 #include "base/numeric_address.h"
+#include "base/split.h"
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
 #include "cli/rendezvous_conf.h"
+#include "cluster/allocation.h"
 
 namespace lrun::launcher {
 namespace {
 
 using enum ValueKind;
 
-constexpr int kMostNodeRank = 65'535;
+constexpr int kMostNodeRank = kMostNodes - 1;
 
 void set_hosts(const GivenValue& given, LaunchRequest& request) {
   require_text(given, "names no host", "a:4,b:4");

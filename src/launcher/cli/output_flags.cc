@@ -2,6 +2,7 @@
 // OutputRequest of the LaunchRequest.
 #include <utility>
 
+#include "base/split.h"
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
 

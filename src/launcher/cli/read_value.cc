@@ -62,15 +62,6 @@ std::vector<std::string> command_of(const GivenValue& given, const std::string& 
   return std::move(*words);
 }
 
-std::vector<std::string> fields_of(std::string_view list, char separator) {
-  std::vector<std::string> fields;
-  for (bool more = true; more;) {
-    more = list.find(separator) != std::string_view::npos;
-    fields.emplace_back(cut(list, separator));
-  }
-  return fields;
-}
-
 void require_text(const GivenValue& given, const char* problem, std::string_view right) {
   if (trimmed(given.text).empty()) refuse(given, problem, example(given, right));
 }

@@ -49,9 +49,6 @@ Duration limit_of(const GivenValue& given);
 /// \throws UserError  a quote is not closed, or the first word is empty
 std::vector<std::string> command_of(const GivenValue& given, const std::string& right);
 
-/// The fields between the separators of a list, unchanged.
-std::vector<std::string> fields_of(std::string_view list, char separator = ',');
-
 /// \throws UserError  the value is empty or blank
 void require_text(const GivenValue& given, const char* problem, std::string_view right);
 

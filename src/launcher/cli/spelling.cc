@@ -201,7 +201,7 @@ class LineReader {
   }
 
   void add(const Flag& flag, std::string origin, std::optional<std::string> value) {
-    constexpr std::array kSwitchValues{"0", "1", "false", "true"};  // as print_config writes them
+    constexpr std::array kSwitchValues{"0", "1", "false", "true"};
     const bool switched = flag.action == FlagAction::kSetting && !flag.repeatable && origin.starts_with("--") &&
                           value && std::find(kSwitchValues.begin(), kSwitchValues.end(), *value) != kSwitchValues.end();
     if (flag.value == ValueKind::kNone && value && !switched) refuse_value(origin, *value);

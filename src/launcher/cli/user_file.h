@@ -12,8 +12,9 @@ struct FileText {
 };
 
 /// Reads a file that the user named: a regular file, /dev/null, or a pipe as in '--hostfile <(scontrol show
-/// hostnames)'. \return EFBIG: longer than `most_bytes`; ENXIO: another device; ETIME: a pipe without data for 10
-/// seconds; ENOLINK: a
+/// hostnames)'.
+/// \return EFBIG: longer than `most_bytes`; ENXIO: another device; ETIME: a pipe without data for 10 seconds; ENOLINK:
+/// a
 ///         link to a file that does not exist.
 FileText read_user_file(const std::string& path, std::size_t most_bytes);
 

@@ -2,6 +2,7 @@
 // flag table, whose apply() puts a value into the LaunchRequest.
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
+#include "cluster/allocation.h"
 
 namespace lrun::launcher {
 namespace {
@@ -10,7 +11,6 @@ using enum ValueKind;
 
 // More than any machine has, and few enough that devices times nodes fits an int.
 constexpr int kMostWorkersPerNode = 16'384;
-constexpr int kMostNodes = 65'536;
 
 void set_devices(const GivenValue& given, LaunchRequest& request) {
   constexpr const char* kAllowed = "; allowed: a count such as 8, a list such as 2,3, auto or -1";

@@ -9,6 +9,9 @@
 
 namespace lrun::launcher {
 
+/// Of a job. A typing mistake must not lead to a plan of gigabytes.
+inline constexpr int kMostNodes = 65'536;
+
 /// The maker of a node's GPUs. It decides which variable tells programs the GPUs that they may use.
 enum class GpuVendor { kNvidia, kAmd, kIntel };
 

@@ -19,7 +19,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kResourceFile = "/opt/ml/input/config/resourceconfig.json";
-constexpr const char* kByHand = "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'";
 
 /// The member of an object, or null.
 const Json& member(const Json& object, const char* name) {

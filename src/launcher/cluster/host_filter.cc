@@ -1,5 +1,5 @@
-// Applies --include and --exclude to a list of hosts. The planner calls it once the hosts are known; the result has the
-// hosts in their old order.
+// Applies --include and --exclude to a list of hosts. multihost/named_hosts calls it once the hosts are known; the
+// result has the hosts in their old order.
 #include "cluster/host_filter.h"
 
 #include <fmt/format.h>
@@ -24,9 +24,8 @@ constexpr const char* kGrammar = "write 'a@b:0,2': all of host a, and the device
 
 std::vector<int> slot_list_in(std::string_view text, const std::string& written) {
   std::vector<int> slots;
-  for (bool more = true; more;) {
-    more = text.find(',') != std::string_view::npos;
-    const std::string_view word = trimmed(cut(text, ','));
+  for (const std::string& field : fields_of(text)) {
+    const std::string_view word = trimmed(field);
     const auto slot = whole_number<int>(word);
     if (!slot || *slot < 0 || *slot >= kMostSlots) {
       throw UserError(fmt::format("'{}': '{}' is not the number of a device", written, word), kGrammar);

@@ -11,6 +11,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "cluster/managed_job.h"
 
 namespace lrun::launcher {
 namespace {
@@ -44,7 +45,7 @@ void check_world_size(const Environment& environment, const Reported<int>& nodes
   const std::string per_node = of_node.known() ? fmt::format(" with 'PET_NPROC_PER_NODE={}'", of_node.value) : "";
   throw UserError(
       fmt::format("'WORLD_SIZE={}' and 'PET_NNODES={}'{} contradict each other", workers.value, nodes.value, per_node),
-      "unset the wrong one, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+      std::string("unset the wrong one, or ") + kByHand);
 }
 
 /// \param names  hosts, with commas between them

@@ -10,6 +10,7 @@
 #include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "cluster/allocation.h"
 #include "cluster/cloud_job.h"
 #include "cluster/kubernetes_job.h"
 #include "cluster/mpi_job.h"
@@ -18,7 +19,6 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr int kMostNodes = 65'536;  // a larger number is a mistake, and would allocate as many nodes
 constexpr const char* kAlone = "unset it, or give '--standalone' to an lrun that should run by itself";
 
 /// MASTER_ADDR may name a service, but not another host of the job than the first.
@@ -27,7 +27,7 @@ void refuse_other_master(const ManagedJob& job, const Reported<std::string>& mas
   if (named == job.hosts.end() || named == job.hosts.begin()) return;
   throw UserError(fmt::format("'MASTER_ADDR={}' contradicts {}, by which node rank 0 is on '{}'", master.value,
                               job.host.by, job.host.value),
-                  "unset MASTER_ADDR, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+                  std::string("unset MASTER_ADDR, or ") + kByHand);
 }
 
 bool is_loopback(const std::string& host) { return host == "localhost" || host == "::1" || host.starts_with("127."); }
@@ -82,7 +82,7 @@ Reported<std::string> reported_text(const Environment& environment, const std::s
 void require_agreement(std::string_view what, const Reported<int>& one, const Reported<int>& other) {
   if (!one.known() || !other.known() || one.value == other.value) return;
   throw UserError(fmt::format("{} is {} by {}, but {} by {}", what, one.value, one.by, other.value, other.by),
-                  "unset the wrong one, or give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+                  std::string("unset the wrong one, or ") + kByHand);
 }
 
 int port_for(std::string_view name) {
@@ -106,7 +106,7 @@ std::optional<ManagedJob> find_managed_job(const ManagerView& view) {
       if (job->node_rank.value > last.value) {
         throw UserError(fmt::format("node rank is {} by {}, but there are {} nodes by {}", job->node_rank.value,
                                     job->node_rank.by, job->nodes.value, job->nodes.by),
-                        "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+                        kByHand);
       }
     }
     return job;

@@ -10,6 +10,9 @@
 
 namespace lrun::launcher {
 
+/// The hint where a manager's words do not suffice.
+inline constexpr const char* kByHand = "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'";
+
 /// A value, and the variable or file that reported it. Unknown without such a source.
 template <class T>
 struct Reported {

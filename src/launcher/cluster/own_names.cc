@@ -1,5 +1,5 @@
-// Decides whether names and addresses mean this host, by its interfaces and the name service. local_host() and the
-// planning of endpoints call it.
+// Decides whether names and addresses mean this host, by its interfaces and the name service. local_host(), detect()
+// and multihost/named_hosts call it.
 #include "cluster/own_names.h"
 
 #include <ifaddrs.h>

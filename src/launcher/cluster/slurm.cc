@@ -106,8 +106,7 @@ std::optional<SlurmStep> slurm_step(const Environment& environment) {
   const bool agree = hosts && hosts->size() == tasks->size();
   if (!agree || (components > 0 && !sort_by_component(environment, components, *hosts, *tasks))) {
     throw UserError(
-        fmt::format("the step's nodes '{}' and tasks '{}' do not tell which node this is", list, tasks_text),
-        "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'");
+        fmt::format("the step's nodes '{}' and tasks '{}' do not tell which node this is", list, tasks_text), kByHand);
   }
   SlurmStep step{environment.get("SLURM_JOB_ID").value_or(""), environment.get("SLURM_STEP_ID").value_or("")};
   step.node_rank = number_of(environment, "SLURM_NODEID", static_cast<int>(hosts->size()) - 1);

@@ -54,12 +54,11 @@ Texts hosts_of(std::string_view item) {
     item.remove_prefix(bracket + 1);
     const std::size_t end = item.find(']');
     if (end == std::string_view::npos) return {};
-    std::string_view ranges = item.substr(0, end);
+    const std::vector<std::string> ranges = fields_of(item.substr(0, end));
     item.remove_prefix(end + 1);
     Texts numbers;
-    for (bool more = true; more;) {
-      more = ranges.find(',') != std::string_view::npos;
-      if (!add_range(cut(ranges, ','), numbers)) return {};
+    for (const std::string& range : ranges) {
+      if (!add_range(range, numbers)) return {};
     }
     if (!multiply(hosts, numbers)) return {};
   }

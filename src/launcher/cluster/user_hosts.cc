@@ -1,5 +1,4 @@
-// Reads the hosts that a user gives with -H or in a hostfile. The reader of -H and the planner's reading of hostfiles
-// call it.
+// Reads the hosts that a user gives with -H or in a hostfile. The reader of -H and multihost/named_hosts call it.
 #include "cluster/user_hosts.h"
 
 #include <fmt/format.h>

@@ -107,13 +107,8 @@ const char* visibility_variable(GpuVendor vendor) {
 std::vector<std::string> split_visible_devices(const std::string& value) {
   std::vector<std::string> entries;
   if (trimmed(value, kAnyBlanks).empty()) return entries;
-  std::string_view rest = value;
-  while (true) {
-    const auto comma = rest.find(',');
-    entries.emplace_back(trimmed(rest.substr(0, comma), kAnyBlanks));
-    if (comma == std::string_view::npos) return entries;
-    rest.remove_prefix(comma + 1);
-  }
+  for (const std::string& field : fields_of(value)) entries.emplace_back(trimmed(field, kAnyBlanks));
+  return entries;
 }
 
 GpuInventory visible_gpus(GpuInventory machine, const Environment& environment) {

@@ -24,8 +24,7 @@ std::vector<std::string> split_visible_devices(const std::string& value);
 ///
 /// Without the variable programs see all. Entries are indices, UUIDs or unambiguous beginnings of UUIDs. The index or
 /// UUID of a GPU in MIG mode means its first instance. The list ends at the first entry that matches no GPU, so that ''
-/// and
-/// '-1' hide all. A GPU that is named twice hides all, too.
+/// and '-1' hide all. A GPU that is named twice hides all, too.
 GpuInventory visible_gpus(GpuInventory machine, const Environment& environment);
 
 }  // namespace lrun::launcher

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/nearest.h"
 #include "base/split.h"
 #include "base/whole_number.h"
 
 namespace lrun::launcher {
 namespace {
-
-std::string counted(std::int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 /// The 64 of '64' and of '64,4', whose second number is for nested parallel regions. 0: it cannot be read.
 int threads_asked(const Environment& environment) {

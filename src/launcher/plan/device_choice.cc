@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "plan/busy_gpus.h"
 #include "plan/personality.h"
@@ -15,8 +16,8 @@ namespace {
 
 using Kind = DeviceRequest::Kind;
 
-std::string counted(std::size_t count, const std::string& what) {
-  return count == 0 ? "no " + what : std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+std::string count_or_no(std::size_t count, const std::string& what) {
+  return count == 0 ? "no " + what : counted(count, what);
 }
 
 std::vector<DeviceId> cpu_ranks(int count) {
@@ -88,11 +89,11 @@ class Chooser {
     std::vector<std::string> lines;
     const bool gpu = chosen.front().kind == DeviceKind::kGpu;
     if (gpu && healthy_.size() < all_.size()) {
-      lines.push_back(counted(all_.size() - healthy_.size(), "GPU") + " of '" + node_.name +
+      lines.push_back(count_or_no(all_.size() - healthy_.size(), "GPU") + " of '" + node_.name +
                       "' not used: " + node_.gpus.detail);
     }
     if (!gpu && asked.value.kind == Kind::kProcesses && !request_.accelerator.value && !healthy_.empty()) {
-      lines.push_back("'" + as_written(asked) + "' is more than the " + counted(healthy_.size(), "GPU") + " of '" +
+      lines.push_back("'" + as_written(asked) + "' is more than the " + count_or_no(healthy_.size(), "GPU") + " of '" +
                       node_.name + "': no worker gets a GPU of its own");
     }
     const bool refused = node_.gpus.answer == GpuAnswer::kFailed || node_.gpus.answer == GpuAnswer::kDriverNotLoaded;
@@ -170,10 +171,10 @@ class Chooser {
     if (request.number()) count = static_cast<std::size_t>(*request.number());
     if (request.kind == Kind::kCpuCount) count = static_cast<std::size_t>(node_.cpus);
     if (count > healthy_.size()) {
-      throw UserError("'" + as_written(asked) + "' asks for " + counted(count, "device") + ", but '" + node_.name +
-                          "' has " + counted(healthy_.size(), "GPU"),
+      throw UserError("'" + as_written(asked) + "' asks for " + count_or_no(count, "device") + ", but '" + node_.name +
+                          "' has " + count_or_no(healthy_.size(), "GPU"),
                       "use '" + as_written(asked.origin, std::to_string(healthy_.size())) +
-                          "', or '--accelerator cpu' for " + counted(count, "CPU rank"));
+                          "', or '--accelerator cpu' for " + count_or_no(count, "CPU rank"));
     }
     std::vector<DeviceId> chosen;
     for (std::size_t i = 0; i < count; ++i) chosen.push_back(device_of(healthy_[i]));

@@ -9,6 +9,7 @@
 #include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "cluster/user_hosts.h"
+#include "plan/rendezvous_request.h"
 
 namespace lrun::launcher {
 namespace {
@@ -206,7 +207,6 @@ void refuse_other_endpoint(const LaunchRequest& request, const Allocation& alloc
 }
 
 void take_endpoint(LaunchRequest& request, const Allocation& allocation) {
-  constexpr int kUsualPort = 29'500;
   const JobPlace& job = *allocation.job;
   RendezvousRequest& rendezvous = request.rendezvous;
   const Setting<std::string>& master = rendezvous.master_addr;
@@ -222,7 +222,7 @@ void take_endpoint(LaunchRequest& request, const Allocation& allocation) {
   const std::string& origin = or_source(job.host_by, allocation);
   rendezvous.backend = {RendezvousBackend::kStatic, Source::kScheduler, origin};
   const bool listens = job.listener >= 0;
-  const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kUsualPort);
+  const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kPortOfStatic);
   rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
   rendezvous.listener = job.listener;
 }

@@ -13,11 +13,13 @@
 #include "plan/crowded_cpus.h"
 #include "plan/gpu_visibility.h"
 #include "plan/horovod_environment.h"
+#include "plan/host_place.h"
 #include "plan/job_place.h"
 #include "plan/master_choice.h"
 #include "plan/omp_threads.h"
 #include "plan/outer_run.h"
 #include "plan/rank_layout.h"
+#include "plan/rendezvous_request.h"
 #include "plan/run_nodes.h"
 #include "plan/strategy_choice.h"
 #include "plan/task_place.h"
@@ -130,11 +132,10 @@ bool rank_0_hosts_store(const LaunchRequest& request, const Environment& environ
 /// launchers and so gives them an endpoint.
 std::string endpoint_problem(const LaunchRequest& request, const Allocation& allocation, const LaunchPlan& plan) {
   const bool known = !plan.rendezvous || !plan.rendezvous->host.empty();
-  const bool given_by_lrun =
-      nodes_to_start(request, allocation) > 0 || request.hosts.given() || request.hostfile.given();
+  const bool given_by_lrun = nodes_to_start(request, allocation) > 0 || names_hosts(request);
   if (request.dry_run == DryRun::kNo || known || given_by_lrun) return {};
   return fmt::format("no rendezvous endpoint for {} nodes: this run would need '--rdzv-endpoint HOST:{}'",
-                     plan.num_nodes, plan.rendezvous->etcd.empty() ? 29'500 : 2379);
+                     plan.num_nodes, plan.rendezvous->etcd.empty() ? kPortOfStatic : kPortOfEtcd);
 }
 
 /// Chooses the address of the workers' store, and with it the rendezvous of the launchers.

@@ -14,17 +14,18 @@
 namespace lrun::launcher {
 namespace {
 
-bool is_here(const std::string& host, const AllocatedNode& this_host) {
-  if (!loopback_address_of(host).empty()) return true;
+bool is_named(const std::string& host, const AllocatedNode& this_host) {
   return std::find(this_host.also_named.begin(), this_host.also_named.end(), host) != this_host.also_named.end();
+}
+
+bool is_here(const std::string& host, const AllocatedNode& this_host) {
+  return !loopback_address_of(host).empty() || is_named(host, this_host);
 }
 
 /// The loopback address to listen on: a host without IPv6 has only 127.0.0.1.
 std::string own_loopback(const std::string& host, const AllocatedNode& this_host) {
-  const std::vector<std::string>& names = this_host.also_named;
   const std::string address = loopback_address_of(host);
-  const bool is_here = address != "::1" || std::find(names.begin(), names.end(), host) != names.end();
-  return is_here ? address : "127.0.0.1";
+  return address != "::1" || is_named(host, this_host) ? address : "127.0.0.1";
 }
 
 void check_is_here(const std::string& written, const std::string& host, const AllocatedNode& this_host,
@@ -65,8 +66,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   if (names_endpoint && !names_store) {
     plan.warnings.emplace_back(
         "'--rdzv-conf is_host=false': this run has one node and leaves the endpoint alone; '--num_nodes' makes it a "
-        "part "
-        "of the job there");
+        "part of the job there");
   } else if (names_store) {
     port = port_of(request);
     warn_of_unused_port(request, master_port, plan);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/split.h"
 #include "base/whole_number.h"
 
 namespace lrun::launcher {
@@ -28,17 +29,15 @@ std::optional<RankStreams> parse_rank_streams(std::string_view text) {
     result.all = *streams;
     return result;
   }
-  while (true) {
-    const std::string_view entry = text.substr(0, text.find(','));
+  for (const std::string_view entry : fields_of(text)) {
     const std::size_t colon = entry.find(':');
     if (colon == std::string_view::npos) return std::nullopt;
     const auto rank = natural_number(entry.substr(0, colon));
     const auto streams = parse_streams(entry.substr(colon + 1));
     if (!rank || !streams) return std::nullopt;
     result.by_rank.emplace_back(*rank, *streams);
-    if (entry.size() == text.size()) return result;
-    text.remove_prefix(entry.size() + 1);
   }
+  return result;
 }
 
 }  // namespace lrun::launcher

@@ -30,7 +30,7 @@ struct RendezvousRequest {
   Setting<std::string> local_addr;       ///< empty: not given
   Setting<int> node_rank{-1};            ///< -1: not given
   int listener = -1;                     ///< a socket that listens at the endpoint already; -1: none
-  std::optional<bool> is_host;           ///< this field and the ones below are of --rdzv-conf; empty: not given
+  std::optional<bool> is_host;           ///< of --rdzv-conf, as the times below; empty: not given
   std::optional<Duration> join_timeout;
   std::optional<Duration> connect_timeout;
   std::optional<Duration> last_call;

@@ -1,4 +1,5 @@
-// Chooses the nodes of a run and the devices of each from the request and the allocation. make_plan() calls it first.
+// Chooses the nodes of a run and the devices of each from the request and the allocation. make_plan() calls it
+// before all other decisions but that about TPUs.
 #include "plan/run_nodes.h"
 
 #include <fmt/format.h>
@@ -8,14 +9,13 @@
 
 #include "base/nearest.h"
 #include "base/user_error.h"
+#include "cluster/allocation.h"
 #include "plan/task_place.h"
 #include "plan/tpu_choice.h"
 
 namespace lrun::launcher {
 namespace {
 
-// A typing mistake must not lead to a plan of gigabytes.
-constexpr int kMostNodes = 65'536;
 constexpr std::size_t kMostWorkers = 1U << 20;
 
 std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const Allocation& allocation) {

@@ -34,10 +34,8 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
                                 std::vector<std::string>& warnings) {
   if (asked.value.empty()) return default_stop_signals();
   StopSignals signals{{}, asked.value};
-  std::string_view rest = asked.value;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view name = trimmed(rest.substr(0, comma), " ");
+  for (const std::string& field : fields_of(asked.value)) {
+    const std::string_view name = trimmed(field, " ");
     const std::optional<int> number = usable_signal(name, personality);
     if (number) {
       signals.numbers.push_back(*number);
@@ -47,9 +45,8 @@ StopSignals choose_stop_signals(const Setting<std::string>& asked, const Persona
       throw UserError("'" + std::string(name) + "' of '" + asked.origin + "' is not a signal that can be handled",
                       "for example '" + asked.origin + " SIGTERM,SIGINT,SIGUSR1'");
     }
-    if (comma == std::string_view::npos) return signals;
-    rest.remove_prefix(comma + 1);
   }
+  return signals;
 }
 
 }  // namespace lrun::launcher

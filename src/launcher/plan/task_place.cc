@@ -7,14 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 
 namespace lrun::launcher {
 namespace {
-
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string launchers_here(const TaskPlace& task) {
   return task.ranks_here == 1 ? std::string("one launcher of one rank")

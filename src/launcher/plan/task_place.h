@@ -23,9 +23,10 @@ class ErrorOfAllTasks : public UserError {
 
 /// The devices of a node on which the manager starts a launcher for each rank: one per rank, in the order of the local
 /// ranks. A launcher that sees only a part of the node's GPUs takes the first of them, and assumes the same of the
-/// others. \param request     with its `rendezvous.task` \param gpus_given  by the manager on this node; 0: it does not
-/// say \throws UserError  as choose_devices(); the request has another number of ranks on a node than there are
-/// launchers;
+/// others.
+/// \param request     with its `rendezvous.task`
+/// \param gpus_given  by the manager on this node; 0: it does not say
+/// \throws UserError  as choose_devices(); the request has another number of ranks on a node than there are launchers;
 ///                    GPUs that the manager gave would be idle; workers are on TPUs
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
@@ -16,8 +17,6 @@ namespace {
 using Kind = DeviceRequest::Kind;
 
 constexpr const char* kTrial = "'--accelerator cpu' takes torch_xla's CPU device, for a trial";
-
-std::string chips_text(std::size_t count) { return fmt::format("{} TPU {}", count, count == 1 ? "chip" : "chips"); }
 
 DeviceId chip(std::size_t index) { return {DeviceKind::kTpu, std::to_string(index)}; }
 
@@ -58,8 +57,8 @@ std::size_t chips_needed(const Setting<DeviceRequest>& asked, std::size_t there)
                                 ? fmt::format(" ({} cores: a worker drives those of its chip)",
                                               there * static_cast<std::size_t>(node.tpus.cores_per_chip))
                                 : std::string();
-  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(asked), chips_text(needed), node.name,
-                              there, cores),
+  throw UserError(fmt::format("'{}' asks for {}, but '{}' has {}{}", as_written(asked), counted(needed, "TPU chip"),
+                              node.name, there, cores),
                   fmt::format("use '{}'", as_written(asked.origin, std::to_string(there))));
 }
 
@@ -128,12 +127,13 @@ void check_tpu_mesh(const std::vector<AllocatedNode>& nodes, const std::vector<D
     const auto there = static_cast<std::size_t>(nodes[i].tpus.chips);
     if (nodes.size() > 1 && there > 0 && chips.size() != there) {
       throw UserError(fmt::format("a TPU pod needs all of its chips: of the {} of '{}' only {} would be used",
-                                  chips_text(there), nodes[i].name, chips.size()),
+                                  counted(there, "TPU chip"), nodes[i].name, chips.size()),
                       "use '--devices -1'");
     }
     if (nodes.size() == 1 && !is_mesh(chips)) {
-      throw UserError(fmt::format("these {} of '{}' do not form a mesh", chips_text(chips.size()), nodes[i].name),
-                      "use 1, 2, 4 or 8 adjacent chips, such as '--devices 4' or '--devices 4,5'");
+      throw UserError(
+          fmt::format("these {} of '{}' do not form a mesh", counted(chips.size(), "TPU chip"), nodes[i].name),
+          "use 1, 2, 4 or 8 adjacent chips, such as '--devices 4' or '--devices 4,5'");
     }
   }
 }

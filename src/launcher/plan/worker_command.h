@@ -17,8 +17,8 @@ namespace lrun::launcher {
 /// '#!…python…', and under torchrun's personality every program; --no-python executes whatever it is. The interpreter
 /// is $PYTHON_EXEC, else 'python3', always with -u (unbuffered).
 /// \throws UserError  --module together with --no-python; --no-python where a program gets its local rank as an
-/// argument,
-///                    which only Python programs do; --use-env under torchrun's name, which has no such option
+///                    argument, which only Python programs do; --use-env under torchrun's name, which has no such
+///                    option
 std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
                                         const ProgramFacts& program);
 

@@ -114,8 +114,7 @@ class WorkerEnvironment {
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
   /// \param base  the environment that workers start from: lrun's own, changed as the plan's setup says. Nothing is
-  /// kept
-  ///              by reference.
+  ///              kept by reference.
   WorkerEnvironment(const LaunchPlan& plan, const NodePlan& node, const Environment& base, const RunFacts& facts);
 
   /// 'NAME=value' of all variables that are equal for the node's workers: inherited ones and ours. Disjoint from of().

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 
@@ -44,16 +45,14 @@ bool names(const Wrapper& wrapper, int rank) {
 
 std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
   Wrapper::Ranks ranks;
-  while (true) {
-    const std::string_view field = text.substr(0, text.find(','));
+  for (const std::string_view field : fields_of(text)) {
     const std::size_t dash = std::min(field.find('-'), field.size());
     const auto first = natural_number(field.substr(0, dash));
     const auto last = dash == field.size() ? first : natural_number(field.substr(dash + 1));
     if (!first || !last || *first > *last) return std::nullopt;
     ranks.emplace_back(*first, *last);
-    if (field.size() == text.size()) return ranks;
-    text.remove_prefix(field.size() + 1);
   }
+  return ranks;
 }
 
 const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank) {

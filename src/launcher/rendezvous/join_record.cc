@@ -5,16 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/numeric_address.h"
 
 namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string counted(int count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
 
 // The leader keeps a record of each launcher: none may be large.
 constexpr std::size_t kMostTextBytes = 1024;

@@ -24,10 +24,6 @@ constexpr std::size_t kMostEvidenceLines = 9;
 constexpr std::size_t kMostEvidenceColumns = 200;
 constexpr std::size_t kMostErrorColumns = 160;
 
-std::string counted(std::size_t count, std::string_view singular, std::string_view plural) {
-  return fmt::format("{} {}", count, count == 1 ? singular : plural);
-}
-
 std::string grace_text(Duration grace) {
   return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
 }
@@ -118,9 +114,7 @@ std::string others_text(const Verdict& verdict, const RunFactsForText& facts) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, fate));
   }
   if (parts.empty()) return {};
-  const auto total = static_cast<std::size_t>(others.total());
-  const std::string whose =
-      verdict.culprit ? counted(total, "other worker", "other workers") : counted(total, "worker", "workers");
+  const std::string whose = counted(others.total(), verdict.culprit ? "other worker" : "worker");
   return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 
@@ -250,8 +244,7 @@ std::string verdict_line(const Verdict& verdict) {
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
-  const std::string whom = counted(static_cast<std::size_t>(others), cause != nullptr ? "other" : "worker",
-                                   cause != nullptr ? "others" : "workers");
+  const std::string whom = counted(others, cause != nullptr ? "other" : "worker");
   const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
   const std::string what = others == 0 ? std::string()
                            : at_once   ? fmt::format("; killing {}", whom)

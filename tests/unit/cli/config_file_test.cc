@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -42,8 +41,8 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_THAT(refusal_of("devices = true\n"),
               mentions({"lrun.toml:1", "'devices = true'", "'devices = N|LIST|auto|-1'"}));
   EXPECT_THAT(refusal_of("devices = [0, 1]\n"), mentions({"lrun.toml:1", "'devices'", "'devices = \"...\"'"}));
-  EXPECT_THAT(refusal_of("help = true\n").substr(0, 53), mentions({"lrun.toml:1", "'help'"}));
-  EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n").substr(0, 60), mentions({"lrun.toml:1", "'strategy@0'"}));
+  EXPECT_THAT(refusal_of("help = true\n"), mentions({"lrun.toml:1", "'help'"}));
+  EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n"), mentions({"lrun.toml:1", "'strategy@0'"}));
 }
 
 TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {
@@ -61,7 +60,7 @@ TEST(ConfigFile, LettersOfAnyLanguageAreWelcomeInQuotesAndComments) {
     EXPECT_NE(values[0].text.find("é"), std::string::npos) << values[0].text;
   }
   EXPECT_EQ(parse_config("chdir = '%C3%A9%'", "f")[0].text, "%C3%A9%") << "a '%' is only that";
-  EXPECT_THAT(refusal_of("chdir = '''\n'''\nseed = é").substr(0, 76), mentions({"lrun.toml:3", "TOML", "ASCII"}));
+  EXPECT_THAT(refusal_of("chdir = '''\n'''\nseed = é"), mentions({"lrun.toml:3", "TOML", "ASCII"}));
 }
 
 /// The files of a machine that has these.

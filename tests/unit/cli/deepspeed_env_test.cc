@@ -11,7 +11,6 @@
 #include "multihost/named_hosts.h"
 #include "parse_support.h"
 #include "plan/device_choice.h"
-#include "support/mentions.h"
 #include "support/temporary_folder.h"
 
 namespace lrun::launcher {

@@ -30,7 +30,7 @@ TEST(FlagTable, EveryRowCanBeActedOnAndExplained) {
       EXPECT_FALSE(flag.details.empty()) << flag.name;
       EXPECT_EQ(flag.details.back(), '.') << flag.name << ": --help is written in sentences";
     } else {
-      EXPECT_TRUE(!flag.hint.empty() || flag.neutral_values == "*") << flag.name << " has no way out";
+      EXPECT_TRUE(!flag.hint.empty() || flag.neutral_value == "*") << flag.name << " has no way out";
     }
     EXPECT_FALSE(flag.value == ValueKind::kOptional && flag.choices.empty()) << flag.name;
   }

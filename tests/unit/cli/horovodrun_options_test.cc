@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "parse_support.h"
-#include "support/mentions.h"
 
 namespace lrun::launcher {
 namespace {

@@ -30,5 +30,15 @@ TEST(InformationFlags, KeepAtMostASecondOfTorchrunsInterval) {
   EXPECT_EQ(request_of({"--monitor-interval=inf", "p"}).monitor_interval, Duration(1000));
 }
 
+TEST(InformationFlags, RefuseWrongValuesWithAWayOut) {
+  expect_refused({
+      {"--monitor-interval=0", {"'--monitor-interval 0'", "0", "'--monitor-interval 0.1'"}},
+      {"--monitor-interval=soon", {"'--monitor-interval soon'", "0", "'--monitor-interval 0.1'"}},
+      {"--start-method=thread",
+       {"'--start-method thread'", "allowed: spawn, fork, forkserver", "'--start-method spawn'"}},
+      {"--dry-run=yaml", {"'--dry-run=yaml'", "allowed: text, json", "'--dry-run=text'"}},
+  });
+}
+
 }  // namespace
 }  // namespace lrun::launcher

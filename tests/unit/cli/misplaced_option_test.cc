@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {

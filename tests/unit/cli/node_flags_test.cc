@@ -17,10 +17,6 @@ TEST(NodeFlags, RefuseWrongValuesWithAWayOut) {
       {"-Ha:4,b:x", {"'-H a:4,b:x'", "'b:x'", "1", "65536", "'a:4'", "4 workers", "'bob@a:4'"}},
       {"--hostfile=", {"'--hostfile='", "'--hostfile hosts.txt'"}},
       {"--ssh='ssh", {"--ssh", "'ssh'"}},
-      {"--monitor-interval=0", {"'--monitor-interval 0'", "0", "'--monitor-interval 0.1'"}},
-      {"--monitor-interval=soon", {"'--monitor-interval soon'", "0", "'--monitor-interval 0.1'"}},
-      {"--start-method=thread",
-       {"'--start-method thread'", "allowed: spawn, fork, forkserver", "'--start-method spawn'"}},
   });
 }
 
@@ -61,6 +57,19 @@ TEST(NodeFlags, TakeAddressesOfIPv6InBracketsAndOutOfThem) {
   }
   EXPECT_EQ(request_of({"--rdzv-endpoint", "[fd00::1]", "p"}).rendezvous.endpoint.value,
             (Endpoint{"fd00::1", std::nullopt}));
+}
+
+TEST(NodeFlags, TakeTheMembersOfAnEtcd) {
+  const RendezvousRequest asked =
+      request_of({"--rdzv-backend=ETCD-v2", "--rdzv-endpoint=a,b:3, [::1]:4", "p"}).rendezvous;
+  EXPECT_TRUE(asked.uses_etcd());
+  EXPECT_EQ(asked.endpoint.value, (Endpoint{"a", std::nullopt}));
+  EXPECT_EQ(asked.more_endpoints, (std::vector<Endpoint>{{"b", 3}, {"::1", 4}}));
+  EXPECT_NE(refusal({"--rdzv-endpoint=a,,b", "p"}), "(accepted)");
+}
+
+TEST(NodeFlags, TakeARankOfTheNode) {
+  EXPECT_EQ(request_of({"--node-rank", "3", "p"}).rendezvous.node_rank, by_flag(3, "--node-rank"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {
@@ -13,14 +12,14 @@ OutputRequest output_of(std::vector<std::string> words, Variables variables = {}
   return request_of(std::move(words), std::move(variables)).output;
 }
 
-TEST(OutputValues, StreamsAreReadFromFlagAndVariable) {
+TEST(OutputFlags, StreamsAreReadFromFlagAndVariable) {
   EXPECT_EQ(output_of({"-r", "3"}).redirects.value.all, 3U);
   EXPECT_EQ(output_of({"-t0:1,10:2"}).tee.value, *parse_rank_streams("0:1,10:2"));
   EXPECT_EQ(output_of({}, {{"PET_REDIRECTS", "1"}}).redirects.origin, "PET_REDIRECTS");
   EXPECT_EQ(output_of({"-r", "0", "--tee=0"}), OutputRequest{}) << "0 asks for nothing";
 }
 
-TEST(OutputValues, UnreadableStreamsAreRefused) {
+TEST(OutputFlags, UnreadableStreamsAreRefused) {
   EXPECT_EQ(refusal({"--redirects=4", "p"}),
             "lrun: error: '--redirects 4': not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by "
             "local rank, as in 0:3,1:1\nlrun: hint: for example '--redirects 3'\n");
@@ -29,7 +28,7 @@ TEST(OutputValues, UnreadableStreamsAreRefused) {
   }
 }
 
-TEST(OutputValues, RanksToShowAreNumbers) {
+TEST(OutputFlags, RanksToShowAreNumbers) {
   EXPECT_EQ(output_of({"--local-ranks-filter=0,12"}).local_ranks, (std::vector<int>{0, 12}));
   EXPECT_EQ(output_of({"--local-ranks-filter=0, 2 ,\t3"}).local_ranks, (std::vector<int>{0, 2, 3}))
       << "as Python's int()";
@@ -42,7 +41,7 @@ TEST(OutputValues, RanksToShowAreNumbers) {
   }
 }
 
-TEST(OutputValues, TwoCommasInAFilterAreOneOfTheText) {
+TEST(OutputFlags, TwoCommasInAFilterAreOneOfTheText) {
   EXPECT_EQ(output_of({"--duplicate-stdout-filters=apple,pear"}).stdout_filters, (Texts{"apple", "pear"}));
   EXPECT_EQ(output_of({"--duplicate-stderr-filters=a,,b"}).stderr_filters, Texts{"a,b"});
   EXPECT_EQ(output_of({"--duplicate-stderr-filters=a,,b,c"}).stderr_filters, (Texts{"a,b", "c"}));
@@ -50,7 +49,7 @@ TEST(OutputValues, TwoCommasInAFilterAreOneOfTheText) {
   EXPECT_EQ(output_of({"--duplicate-stderr-filters="}).stderr_filters, Texts{});
 }
 
-TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
+TEST(OutputFlags, TheConsoleModeIsOneOfItsWords) {
   EXPECT_EQ(output_of({"--output=raw"}).console.value, ConsoleMode::kRaw);
   EXPECT_EQ(output_of({"--output=fold"}).console.value, ConsoleMode::kFold);
   EXPECT_EQ(output_of({"--output", "Rank0"}).console.value, ConsoleMode::kRank0);
@@ -60,7 +59,7 @@ TEST(OutputValues, TheConsoleModeIsOneOfItsWords) {
   EXPECT_THAT(refusal({"--output=quite", "p"}), mentions({"'--output quite'", "did you mean 'quiet'?"}));
 }
 
-TEST(OutputValues, SizesOfLogFilesHaveUnits) {
+TEST(OutputFlags, SizesOfLogFilesHaveUnits) {
   EXPECT_EQ(output_of({"--log-max-bytes=8192"}).max_file_bytes, 8192U);
   EXPECT_EQ(output_of({"--log-max-bytes", "64k"}).max_file_bytes, 65'536U);
   EXPECT_EQ(output_of({}, {{"LRUN_LOG_MAX_BYTES", "2G"}}).max_file_bytes, 2'147'483'648U);
@@ -73,10 +72,16 @@ TEST(OutputValues, SizesOfLogFilesHaveUnits) {
   }
 }
 
-TEST(OutputValues, ANameForRoleAndRun) {
+TEST(OutputFlags, ANameForRoleAndRun) {
   EXPECT_EQ(request_of({"--role=trainer", "p"}).role, "trainer");
   EXPECT_EQ(request_of({"p"}, {{"PET_RDZV_ID", "exp7"}}).rdzv_id, "exp7");
   EXPECT_EQ(request_of({"--role", "", "p"}).role, "") << "as torchx writes it";
+}
+
+TEST(OutputFlags, RefuseAnEmptyLogFolder) {
+  expect_refused({
+      {"--log-dir=", {"'--log-dir='", "'/dev/null'"}},
+  });
 }
 
 }  // namespace

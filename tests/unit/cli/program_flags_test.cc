@@ -1,4 +1,3 @@
-
 #include <gtest/gtest.h>
 
 #include "unit/cli/parse_support.h"
@@ -8,7 +7,7 @@ namespace {
 
 using Kind = EnvironmentChange::Kind;
 
-TEST(SetupValues, RepeatedOptionsAllCount) {
+TEST(ProgramFlags, RepeatedOptionsAllCount) {
   const WorkerSetup setup = request_of({"--env", "A=1", "--env=B=x y", "--unset", "C", "--env", "D", "p"}).setup;
   EXPECT_EQ(setup.environment, (std::vector<EnvironmentChange>{{Kind::kSet, "A", "1", Source::kFlag, "--env"},
                                                                {Kind::kSet, "B", "x y", Source::kFlag, "--env"},
@@ -16,7 +15,7 @@ TEST(SetupValues, RepeatedOptionsAllCount) {
                                                                {Kind::kUnset, "C", "", Source::kFlag, "--unset"}}));
 }
 
-TEST(SetupValues, OfTheFileAreJoinedByThoseOfTheLine) {
+TEST(ProgramFlags, OfTheFileAreJoinedByThoseOfTheLine) {
   const auto read = [](const std::string&) {
     return FileText{0, "rlimit = ['core=0', 'nofile=9']\nchdir = '/tmp'\n[env]\nA = 1\nB = 'b'\n"};
   };
@@ -30,7 +29,7 @@ TEST(SetupValues, OfTheFileAreJoinedByThoseOfTheLine) {
   EXPECT_EQ(setup.folder, (Setting<std::string>{"/tmp", Source::kConfig, "lrun.toml:2: chdir"}));
 }
 
-TEST(SetupValues, RefusalsSayWhatToTypeInstead) {
+TEST(ProgramFlags, RefusalsSayWhatToTypeInstead) {
   const std::vector<std::pair<std::vector<std::string>, Facts>> cases{
       {{"--env", "=1"}, {"'--env =1'", "'--env A=1'"}},
       {{"--env", "A B=1"}, {"'--env A B=1'", "'--env'"}},
@@ -58,10 +57,17 @@ TEST(SetupValues, RefusalsSayWhatToTypeInstead) {
   }
 }
 
-TEST(SetupValues, OfListsNoVariableIsRead) {
+TEST(ProgramFlags, OfListsNoVariableIsRead) {
   const auto parsed = parse({"p"}, {{"LRUN_ENV", "A=1"}});
   EXPECT_TRUE(parsed.request.setup.environment.empty());
   EXPECT_EQ(parsed.warnings.size(), 1U) << "a list does not fit into a variable";
+}
+
+TEST(ProgramFlags, NameTheNearestPersonality) {
+  expect_refused({
+      {"--compat=torchrunn",
+       {"'--compat torchrunn'", "allowed: lrun, torchrun, torch.distributed.launch", "'torchrun'"}},
+  });
 }
 
 }  // namespace

@@ -33,19 +33,11 @@ TEST(RendezvousConf, ReadsHowLaunchersWaitForEachOther) {
   EXPECT_EQ(conf("heartbeat_timeout=1").heartbeat, Duration(1000));
   EXPECT_EQ(conf("keep_alive_interval=1,keep_alive_max_attempt=4").heartbeat, Duration(4000)) << "as in torchrun";
   EXPECT_EQ(conf("keep_alive_max_attempt=2").heartbeat, Duration(10'000));
-  EXPECT_EQ(request_of({"--node-rank", "3", "p"}).rendezvous.node_rank, by_flag(3, "--node-rank"));
 }
 
-TEST(RendezvousConf, TakesTheMembersOfAnEtcd) {
-  const RendezvousRequest asked = request_of({"--rdzv-backend=ETCD-v2", "--rdzv-endpoint=a,b:3, [::1]:4",
-                                              "--rdzv-conf=protocol=http,etcd_prefix=/x/", "p"})
-                                      .rendezvous;
-  EXPECT_TRUE(asked.uses_etcd());
-  EXPECT_EQ(asked.endpoint.value, (Endpoint{"a", std::nullopt}));
-  EXPECT_EQ(asked.more_endpoints, (std::vector<Endpoint>{{"b", 3}, {"::1", 4}}));
-  EXPECT_EQ(asked.etcd_prefix, "/x");
+TEST(RendezvousConf, TakesTheFolderOfAnEtcd) {
+  EXPECT_EQ(request_of({"--rdzv-conf=protocol=http,etcd_prefix=/x/", "p"}).rendezvous.etcd_prefix, "/x");
   EXPECT_EQ(request_of({"--rdzv-conf=join_timeout=3", "p"}).rendezvous.etcd_prefix, "/lrun");
-  EXPECT_NE(refusal({"--rdzv-endpoint=a,,b", "p"}), "(accepted)");
 }
 
 TEST(RendezvousConf, TakesTheCertificatesOfAnEtcdByTheNamesOfBothOfTorchrunsBackends) {

@@ -7,12 +7,6 @@ namespace {
 
 TEST(RunFlags, NameTheRangeOfANumber) {
   expect_refused({
-      {"--seed=-1", {"'--seed -1': not a whole number", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
-      {"--seed=18446744073709551616",
-       {"'--seed 18446744073709551616': out of range", "allowed: 0 to 18446744073709551615",
-        "'--seed 18446744073709551615'"}},
-      {"--master-port=65536", {"'--master-port 65536': out of range", "allowed: 0 to 65535", "'--master-port 65535'"}},
-      {"--master-port=http", {"'--master-port http': not a whole number", "allowed: 0 to 65535", "'--master-port 0'"}},
       {"--grace=soon", {"'--grace soon'", "allowed: a number with ms, s, m, h or d", "'--grace 30s'"}},
       {"--settle=never", {"'--settle never'", "allowed: a number with ms, s, m, h or d", "'--settle 2s'"}},
       {"--max-restarts=x",
@@ -23,7 +17,6 @@ TEST(RunFlags, NameTheRangeOfANumber) {
        {"'--start-timeout soon'", "allowed: a number with ms, s, m, h or d", "'--start-timeout 5m'"}},
       {"--restart-backoff=long",
        {"'--restart-backoff long'", "allowed: a number with ms, s, m, h or d", "'--restart-backoff 30s'"}},
-      {"--log-dir=", {"'--log-dir='", "'/dev/null'"}},
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {

@@ -24,7 +24,6 @@ TEST(TrainingFlags, RefuseUnknownStrategies) {
 
 TEST(TrainingFlags, NameTheNearestWord) {
   expect_refused({
-      {"--accelerator=gpus", {"'--accelerator gpus'", "allowed: auto, cpu, gpu, tpu", "'gpu'"}},
       {"--process_group_backend=ncll",
        {"'--process_group_backend ncll'", "allowed: auto, nccl, gloo, shm, shm+gloo", "'nccl'"}},
       {"--process_group_backend=mpi",
@@ -32,9 +31,6 @@ TEST(TrainingFlags, NameTheNearestWord) {
       {"--process_group_backend=threads",
        {"'--process_group_backend threads'", "allowed: auto, nccl, gloo, shm, shm+gloo",
         "'--process_group_backend shm'"}},
-      {"--compat=torchrunn",
-       {"'--compat torchrunn'", "allowed: lrun, torchrun, torch.distributed.launch", "'torchrun'"}},
-      {"--dry-run=yaml", {"'--dry-run=yaml'", "allowed: text, json", "'--dry-run=text'"}},
   });
 }
 
@@ -43,6 +39,17 @@ TEST(TrainingFlags, IgnoreTheCaseOfStrategies) {
     EXPECT_EQ(text_of(request_of({"--strategy", name, "p"}).strategy.value), "ddp") << name;
   }
   EXPECT_EQ(text_of(request_of({"--strategy", "dp", "p"}).strategy.value), "dp");
+}
+
+TEST(TrainingFlags, NameTheRangeOfANumber) {
+  expect_refused({
+      {"--seed=-1", {"'--seed -1': not a whole number", "allowed: 0 to 18446744073709551615", "'--seed 0'"}},
+      {"--seed=18446744073709551616",
+       {"'--seed 18446744073709551616': out of range", "allowed: 0 to 18446744073709551615",
+        "'--seed 18446744073709551615'"}},
+      {"--master-port=65536", {"'--master-port 65536': out of range", "allowed: 0 to 65535", "'--master-port 65535'"}},
+      {"--master-port=http", {"'--master-port http': not a whole number", "allowed: 0 to 65535", "'--master-port 0'"}},
+  });
 }
 
 }  // namespace

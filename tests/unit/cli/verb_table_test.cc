@@ -3,7 +3,6 @@
 #include <set>
 
 #include "cli/help.h"
-#include "support/mentions.h"
 #include "unit/cli/parse_support.h"
 
 namespace lrun::launcher {

@@ -83,5 +83,11 @@ TEST(WorkerFlags, ReadEveryFormOfANodeCount) {
   EXPECT_EQ(request_of({"--nnodes", "2:4", "p"}).min_nodes, 2);
 }
 
+TEST(WorkerFlags, NameTheNearestAccelerator) {
+  expect_refused({
+      {"--accelerator=gpus", {"'--accelerator gpus'", "allowed: auto, cpu, gpu, tpu", "'gpu'"}},
+  });
+}
+
 }  // namespace
 }  // namespace lrun::launcher

@@ -8,12 +8,6 @@
 namespace lrun::launcher {
 namespace {
 
-LaunchRequest request_for_nodes(const std::string& devices, int nodes) {
-  LaunchRequest request = request_for(devices);
-  request.num_nodes = {nodes, Source::kFlag, "--num_nodes"};
-  return request;
-}
-
 TEST(MakePlan, OfEightDevicesOnFourNodesHas32Ranks) {
   const LaunchPlan plan = plan_of(request_for_nodes("8", 4), cpu_node());
   EXPECT_EQ(plan.world_size, 32);

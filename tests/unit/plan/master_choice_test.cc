@@ -51,8 +51,7 @@ TEST(MasterChoice, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
 }
 
 LaunchRequest request_for_four(const RendezvousRequest& rendezvous) {
-  LaunchRequest request = request_for("8");
-  request.num_nodes = {4, Source::kFlag, "--num_nodes"};
+  LaunchRequest request = request_for_nodes("8", 4);
   request.rendezvous = rendezvous;
   return request;
 }
@@ -220,8 +219,7 @@ TEST(MasterChoice, ThatIsOnlyPrintedWarnsOfAMissingEndpoint) {
 
 /// Of a job of four nodes, which has a name.
 LaunchRequest request_with_etcd(const RendezvousRequest& rendezvous) {
-  LaunchRequest request = request_for("2");
-  request.num_nodes = {4, Source::kFlag, "--num_nodes"};
+  LaunchRequest request = request_for_nodes("2", 4);
   request.rendezvous = rendezvous;
   request.rendezvous.backend = backend_flag("etcd-v2");
   request.rdzv_id = "my-job";

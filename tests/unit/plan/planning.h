@@ -65,6 +65,12 @@ inline LaunchRequest request_for(const std::string& devices) {
   return request;
 }
 
+inline LaunchRequest request_for_nodes(const std::string& devices, int nodes) {
+  LaunchRequest request = request_for(devices);
+  request.num_nodes = {nodes, Source::kFlag, "--num_nodes"};
+  return request;
+}
+
 inline LaunchRequest request_for_processes(const std::string& nproc_per_node) {
   LaunchRequest request = request_for("");
   if (!nproc_per_node.empty()) request.nproc_per_node = workers_flag(nproc_per_node);

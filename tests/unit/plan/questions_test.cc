@@ -31,5 +31,12 @@ TEST(QuestionsOf, AskForCpusOnlyWhenTheRequestDependsOnThem) {
   EXPECT_TRUE(questions_of(request_for_processes("auto"), threads).cpus);
 }
 
+TEST(QuestionsOf, AskForTheChipsAndNotForGpusUnderTpu) {
+  const Questions questions = questions_of(under_tpu("8"), Environment());
+  EXPECT_TRUE(questions.tpus);
+  EXPECT_FALSE(questions.gpus);
+  EXPECT_FALSE(questions_of(request_for("8"), Environment()).tpus) << "nobody else waits for it";
+}
+
 }  // namespace
 }  // namespace lrun::launcher

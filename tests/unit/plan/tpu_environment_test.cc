@@ -77,13 +77,6 @@ TEST(TpuEnvironment, OfATrialIsThatOfCpus) {
             (Variables{{"PJRT_DEVICE", "CPU"}, {"PJRT_LOCAL_PROCESS_COUNT", "2"}, {"PJRT_LOCAL_PROCESS_RANK", "1"}}));
 }
 
-TEST(TpuChoice, AsksForTheChipsAndNotForGpus) {
-  const Questions questions = questions_of(under_tpu("8"), Environment());
-  EXPECT_TRUE(questions.tpus);
-  EXPECT_FALSE(questions.gpus);
-  EXPECT_FALSE(questions_of(request_for("8"), Environment()).tpus) << "nobody else waits for it";
-}
-
 TEST(TpuEnvironment, IsForTheStrategyAlone) {
   const Environment base = environment_with({{"PJRT_DEVICE", "TPU"}, {"TPU_PROCESS_BOUNDS", "1,1,1"}});
   EXPECT_EQ(worker(plan_of(request_for("2"), cpu_node(), base), 0, 0, base),
