@@ -42,8 +42,9 @@ class ShellRun : public ::testing::Test {
     return plan;
   }
 
-  /// Makes all that a run needs.
-  NodeLauncher& prepare(const LaunchPlan& plan) {
+  /// Makes all that a run needs, which keeps references to the plan.
+  NodeLauncher& prepare(const LaunchPlan& wanted) {
+    const LaunchPlan& plan = plan_.emplace(wanted);
     LogOptions options = log_options(plan);
     options.stdout_fd = options.stderr_fd = console_.write.get();
     logs.emplace(loop, options);
@@ -123,6 +124,7 @@ class ShellRun : public ::testing::Test {
   int looks = 0;
   RecordingSink sink;
   std::string printed;  ///< by the workers
+  std::optional<LaunchPlan> plan_;
   std::optional<LogRouter> logs;
   std::optional<RunRecord> record;
   std::optional<WorkersStore> store;
