@@ -22,7 +22,7 @@ bool belongs_to(const FoundError& python, const FoundError& native) {
 
 /// True for lines of call stacks, and for lines that libraries print whenever a process ends.
 bool is_noise(std::string_view line) {
-  for (const std::string_view beginning : {"frame #", "Exception ignored in", "wandb: ", "[W"}) {
+  for (const std::string_view beginning : {"frame #", "wandb: ", "[W"}) {
     if (without_rank_prefix(line).starts_with(beginning)) return true;
   }
   return line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with(' ');
@@ -60,7 +60,8 @@ PrintedError located(PrintedError why, const PrintedError& where) {
 
 }  // namespace
 
-PrintedError find_printed_error(const std::vector<std::string>& lines, bool may_be_an_exception) {
+PrintedError find_printed_error(const std::vector<std::string>& all, bool may_be_an_exception) {
+  const std::vector<std::string> lines = without_ignored_errors(all);
   std::optional<FoundError> python = find_python_error(lines);
   std::optional<FoundError> native = find_native_error(lines);
   const bool fatal = python && python->most_after == FoundError::kNoLimit;
@@ -71,7 +72,7 @@ PrintedError find_printed_error(const std::vector<std::string>& lines, bool may_
   if (signal && python && native) return located(std::move(native->printed), python->printed);
   if (python && (!native || belongs_to(*python, *native))) return std::move(python->printed);
   if (native) return std::move(native->printed);
-  return last_lines(lines);
+  return last_lines(all);
 }
 
 }  // namespace lrun::inline core

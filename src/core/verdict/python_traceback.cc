@@ -97,8 +97,8 @@ void add_message(PrintedError& printed, const Lines& lines, std::size_t named) {
   printed.error = lines[named];
   for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
     const std::string_view line = lines[i];
-    const bool ends = line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with(kIgnored) ||
-                      line.starts_with("terminate called ");
+    const bool ends =
+        line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with("terminate called ");
     if (i > named && ends) break;
     printed.lines.emplace_back(line);
   }
@@ -232,10 +232,6 @@ std::optional<FoundError> read_interpreter_error(const Lines& lines, std::size_t
   return found;
 }
 
-bool is_ignored(const Lines& lines, std::size_t header) {
-  return header > 0 && lines[header - 1].starts_with(kIgnored);
-}
-
 /// Parts of paths of files that do not belong to the user's program. PyTorch's own folders are among them: it may run
 /// from where it was built.
 constexpr std::array kForeignFolders{
@@ -266,13 +262,44 @@ std::string_view without_rank_prefix(std::string_view line) {
   return line;
 }
 
+std::vector<std::string> without_ignored_errors(const std::vector<std::string>& all) {
+  const Lines lines(all);
+  // The lines of a traceback and its exception that begin at `first`; 0 where none begins there.
+  const auto traceback_at = [&](std::size_t first) -> std::size_t {
+    if (lines[first] != kHeader) return 0;
+    std::size_t count = 1;
+    while (is_indented(lines[first + count])) ++count;
+    return count + 1;
+  };
+  // Cython prints the traceback before the line, too.
+  const auto is_printed_again = [&](std::size_t first, std::size_t count) {
+    if (count == 0 || !lines[first + count].starts_with(kIgnored)) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (lines[first + i] != lines[first + count + 1 + i]) return false;
+    }
+    return true;
+  };
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < lines.size();) {
+    const std::size_t count = traceback_at(i);
+    if (lines[i].starts_with(kIgnored)) {
+      i += 1 + traceback_at(i + 1);
+    } else if (is_printed_again(i, count)) {
+      i += count;
+    } else {
+      kept.push_back(all[i++]);
+    }
+  }
+  return kept;
+}
+
 std::optional<FoundError> find_python_error(const std::vector<std::string>& all) {
   const Lines lines(all);
   for (std::size_t i = lines.size(); i-- > 0;) {
     const std::string_view line = lines[i];
     std::optional<FoundError> found;
     if (line == kHeader || line == "Original Traceback (most recent call last):") {
-      if (!is_ignored(lines, i)) found = read_traceback(lines, i + 1);
+      found = read_traceback(lines, i + 1);
     } else if (line.ends_with(kGroupHeader)) {
       found = read_group(lines, i);
     } else if (line.starts_with(kFatal)) {

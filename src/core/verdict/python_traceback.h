@@ -30,8 +30,11 @@ struct FoundError {
   static constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
 };
 
-/// The last Python error in `lines`: a traceback, a syntax error, or a fatal error of the interpreter. 'Exception
-/// ignored in ...' does not count. Pure.
+/// The lines but for 'Exception ignored in ...' and its traceback: an error that the interpreter reports while it frees
+/// an object does not end a program. Pure.
+std::vector<std::string> without_ignored_errors(const std::vector<std::string>& lines);
+
+/// The last Python error in `lines`: a traceback, a syntax error, or a fatal error of the interpreter. Pure.
 std::optional<FoundError> find_python_error(const std::vector<std::string>& lines);
 
 }  // namespace lrun::inline core

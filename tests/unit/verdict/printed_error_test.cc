@@ -136,6 +136,31 @@ TEST(PrintedError, AreNotWhatTheInterpreterOnlyIgnored) {
   EXPECT_EQ(words.error, "ValueError: the cause");
 }
 
+TEST(PrintedError, AreNotWhatCythonIgnoresWhileItFreesObjects) {
+  const Lines freeing{
+      "Traceback (most recent call last):",
+      "  File \"cupy_backends/cuda/api/driver.pyx\", line 247, in cupy_backends.cuda.api.driver.moduleUnload",
+      "  File \"cupy_backends/cuda/api/driver.pyx\", line 73, in cupy_backends.cuda.api.driver.check_status",
+      "cupy_backends.cuda.api.driver.CUDADriverError: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access",
+  };
+  Lines lines{
+      "Traceback (most recent call last):",
+      "  File \"/home/me/train.py\", line 15, in <module>",
+      "    torch.cuda.synchronize()",
+      "torch.AcceleratorError: CUDA error: an illegal memory access was encountered",
+      "CUDA kernel errors might be asynchronously reported at some other API call.",
+      "",
+  };
+  for (int i = 0; i < 3; ++i) {  // Cython reports each of them twice
+    lines.insert(lines.end(), freeing.begin(), freeing.end());
+    lines.emplace_back("Exception ignored in: 'cupy.cuda.function.Module.__dealloc__'");
+    lines.insert(lines.end(), freeing.begin(), freeing.end());
+  }
+  const PrintedError words = find_printed_error(lines);
+  EXPECT_EQ(words.error, "torch.AcceleratorError: CUDA error: an illegal memory access was encountered");
+  EXPECT_EQ(words.location, "train.py:15");
+}
+
 TEST(PrintedError, OfAProgramThatPythonCannotReadAreTheSyntaxError) {
   const PrintedError words = find_printed_error({
       "  File \"/home/me/train.py\", line 3",
