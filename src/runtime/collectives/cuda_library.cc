@@ -6,7 +6,9 @@
 #include <lrun/error.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "runtime/collectives/bootstrap/group_rendezvous.h"
 #include "runtime/collectives/bootstrap/peer_watch.h"
 #include "runtime/collectives/bootstrap/process_identity.h"
+#include "runtime/collectives/bootstrap/shared_gpu.h"
 #include "runtime/collectives/bootstrap/store_client.h"
 #include "runtime/collectives/common/call_log.h"
 
@@ -53,6 +56,24 @@ EntryPoint load_entry_point(const char* name) {
   return reinterpret_cast<EntryPoint>(symbol);
 }
 
+/// What the ranks of a group tell each other, in a line.
+struct Member {
+  GpuOfRank gpu;
+  std::optional<ProcessIdentity> process;
+
+  /// NCCL refuses two ranks on one GPU of a host, and lets the user say which host this is: in any characters.
+  static std::string line(const ProcessIdentity& process, const std::string& bus_id) {
+    const char* named = std::getenv("NCCL_HOSTID");
+    const std::size_t host = std::hash<std::string>()(named == nullptr ? process.host : named);
+    return std::to_string(host) + '\t' + bus_id + '\t' + process.text();
+  }
+  static Member parse(std::string_view line) {
+    const std::string host(cut(line, '\t'));
+    const std::string bus_id(cut(line, '\t'));
+    return {{host, bus_id}, ProcessIdentity::parse(std::string(line))};
+  }
+};
+
 /// The state of a CudaGroup's functions. The group's own name keeps it apart from groups of other backends.
 class GroupOfProcesses {
  public:
@@ -65,16 +86,19 @@ class GroupOfProcesses {
     options_.name += "/nccl";
   }
 
-  std::string share(const std::string& text) {
+  std::string share(const std::string& text, const std::string& bus_id) {
     if (options_.world_size == 1) return text;
     GroupRendezvous rendezvous(options_);
     std::string first = rendezvous.exchange(text, [](const std::vector<std::string>& lines) { return lines.front(); });
-    const std::string all = rendezvous.exchange(rendezvous.process().text(), join_lines);
+    const std::string all = rendezvous.exchange(Member::line(rendezvous.process(), bus_id), join_lines);
     std::vector<pid_t> pids;
+    std::vector<GpuOfRank> gpus;
     for (const std::string& line : split_lines(all)) {
-      const auto process = ProcessIdentity::parse(line);
-      pids.push_back(process ? process->pid_for(rendezvous.process()) : 0);
+      const Member member = Member::parse(line);
+      pids.push_back(member.process ? member.process->pid_for(rendezvous.process()) : 0);
+      gpus.push_back(member.gpu);
     }
+    if (const std::string reason = describe_shared_gpu(gpus, options_); !reason.empty()) refuse(rendezvous, reason);
     pids[static_cast<std::size_t>(options_.rank)] = 0;
     watch_ = PeerWatch(pids);
     for (int rank = 0; rank < options_.world_size; ++rank) others_.push_back(rank);
@@ -97,6 +121,16 @@ class GroupOfProcesses {
   [[nodiscard]] Failure explain(std::uint64_t sequence) { return calls_.explain(sequence, options_.timeout); }
 
  private:
+  /// All ranks know the reason. Rank 0 may serve the store, and ends after the others have read their answer.
+  [[noreturn]] static void refuse(GroupRendezvous& rendezvous, const std::string& reason) {
+    try {
+      rendezvous.exchange("refused", join_lines);
+    } catch (const std::exception&) {
+      // Another rank has ended, which is no news.
+    }
+    throw Unsupported(reason);
+  }
+
   [[nodiscard]] std::string calls_key(int rank) const { return prefix_ + "/calls/" + std::to_string(rank); }
 
   // Both are best effort: a rank that does not get the message notices the failure itself, later.
@@ -129,14 +163,15 @@ class GroupOfProcesses {
 std::unique_ptr<Collectives> make_with_cuda(const GroupOptions& options) {
   static const auto make = load_entry_point<CudaEntryPoint>(kCudaEntryPoint);
   const auto processes = std::make_shared<GroupOfProcesses>(options);  // shared: by the functions
-  const CudaGroup group{options,
-                        [processes](const std::string& text) { return processes->share(text); },
-                        [processes] { return processes->ended_peer(); },
-                        [processes](const std::string& failure) { processes->tell(failure); },
-                        [processes] { return processes->heard(); },
-                        [processes](const Call& call) { processes->calls().add(call); },
-                        [processes] { return processes->calls().compare(); },
-                        [processes](std::uint64_t sequence) { return processes->explain(sequence); }};
+  const CudaGroup group{
+      options,
+      [processes](const std::string& text, const std::string& bus_id) { return processes->share(text, bus_id); },
+      [processes] { return processes->ended_peer(); },
+      [processes](const std::string& failure) { processes->tell(failure); },
+      [processes] { return processes->heard(); },
+      [processes](const Call& call) { processes->calls().add(call); },
+      [processes] { return processes->calls().compare(); },
+      [processes](std::uint64_t sequence) { return processes->explain(sequence); }};
   return std::unique_ptr<Collectives>(make(&group));
 }
 

@@ -20,8 +20,9 @@ namespace lrun::detail {
 /// The services of liblrun for a group of liblrun_cuda.so: everything that needs the store or other processes.
 struct CudaGroup {
   GroupOptions options;
-  /// Waits for all ranks, once. \return  rank 0's `text`, on all ranks. \throws as GroupRendezvous.
-  std::function<std::string(const std::string& text)> share;
+  /// Waits for all ranks, once. \param bus_id  of this rank's GPU. \return  rank 0's `text`, on all ranks.
+  /// \throws Unsupported  on all ranks: some share a GPU. \throws as GroupRendezvous.
+  std::function<std::string(const std::string& text, const std::string& bus_id)> share;
   /// The first of the other ranks that has ended on this host, as messages name it. After share().
   std::function<std::optional<std::string>()> ended_peer;
   /// Publishes the reason of a failure to all ranks, best effort; and reads the reason that another rank has published.
@@ -42,7 +43,7 @@ struct CudaGroup {
 /// \return  the group, owned by the caller. \throws lrun::Unsupported  no GPU, or no CUDA side of LibTorch.
 ///          \throws as make_collectives().
 using CudaEntryPoint = Collectives* (*)(const CudaGroup* group);
-inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v2";
+inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v3";
 inline constexpr char kCudaLibrary[] = "liblrun_cuda.so";
 
 /// The same for replicas of one process. \throws lrun::Error  as ReplicaLink.

@@ -42,6 +42,7 @@ struct InFlight {
   std::string name;
   SteadyTime begin;
   SteadyTime deadline;
+  std::shared_ptr<Mark> ready;  // of the caller's stream: what came before has ended
   std::shared_ptr<Mark> end;
 };
 
@@ -215,9 +216,8 @@ class NcclCollectives final : public GroupMember {
     const c10::cuda::CUDAGuard guard(device_);
     const InFlight work = note(name, call);
     try {
-      Mark ready;
-      ready.record(c10::cuda::getCurrentCUDAStream(device_).stream());
-      ready.hold_back(stream_.stream());
+      work.ready->record(c10::cuda::getCurrentCUDAStream(device_).stream());
+      work.ready->hold_back(stream_.stream());
       communicator_.enqueue(operation, work.deadline);
       work.end->record(stream_.stream());
     } catch (const CollectiveTimeout&) {
@@ -239,7 +239,11 @@ class NcclCollectives final : public GroupMember {
   InFlight note(const char* name, const Call& call) {
     group_.note(call);
     const SteadyTime now = std::chrono::steady_clock::now();
-    InFlight work{++sequence_, std::string(name) + " #" + std::to_string(sequence_), now, now + timeout(),
+    InFlight work{++sequence_,
+                  std::string(name) + " #" + std::to_string(sequence_),
+                  now,
+                  now + timeout(),
+                  std::make_shared<Mark>(),
                   std::make_shared<Mark>()};
     {
       const std::lock_guard lock(mutex_);
@@ -306,6 +310,12 @@ class NcclCollectives final : public GroupMember {
   }
 
   void time_out(const InFlight& work) {
+    if (work.ready->is_pending()) {
+      return fail({Failure::Kind::kTimeout,
+                   work.name + " did not begin within " + std::to_string(timeout().count()) + " ms: the GPU of rank " +
+                       std::to_string(group_.options.name_of(rank())) + " has not ended what was started before it"},
+                  true);
+    }
     std::unique_lock lock(store_mutex_);
     const Failure failure = group_.explain(work.sequence);
     lock.unlock();

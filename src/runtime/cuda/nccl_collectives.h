@@ -15,7 +15,8 @@ namespace lrun::detail {
 /// that were ended leave their tensors unspecified: the next call throws.
 ///
 /// NCCL does not compare calls: ranks that call different operations are seen at the deadline.
-/// \throws Unsupported  no GPU that CUDA can use; LibTorch's CUDA library does not load. \throws as make_collectives().
+/// \throws Unsupported  no GPU that CUDA can use; LibTorch's CUDA library does not load; ranks share a GPU.
+/// \throws as make_collectives().
 std::unique_ptr<Collectives> make_nccl(const CudaGroup& group);
 
 }  // namespace lrun::detail

@@ -37,6 +37,15 @@ ncclUniqueId from_hex(const std::string& text) {
   return id;
 }
 
+/// Of the current device.
+std::string bus_id() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  char text[32] = {};  // '0000:18:00.0'
+  check_cuda(cudaDeviceGetPCIBusId(text, sizeof text, device), "cudaDeviceGetPCIBusId");
+  return text;
+}
+
 std::string make_identifier(int rank) {
   if (rank != 0) return {};
   ncclUniqueId id;
@@ -48,7 +57,7 @@ std::string make_identifier(int rank) {
 
 NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
   const SteadyTime deadline = std::chrono::steady_clock::now() + group.options.timeout;
-  const ncclUniqueId id = from_hex(group.share(make_identifier(group.options.rank)));
+  const ncclUniqueId id = from_hex(group.share(make_identifier(group.options.rank), bus_id()));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   const ncclResult_t result =

@@ -18,6 +18,7 @@ namespace lrun::detail {
 class NcclCommunicator {
  public:
   /// Meets the other ranks and connects with them on the current device.
+  /// \throws Unsupported  ranks share a GPU.
   /// \throws CollectiveTimeout  not all ranks connected within the timeout. \throws PeerLost  one ended meanwhile.
   explicit NcclCommunicator(const CudaGroup& group);
   NcclCommunicator(const NcclCommunicator&) = delete;

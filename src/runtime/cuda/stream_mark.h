@@ -30,6 +30,8 @@ class Mark {
     static_cast<void>(cudaGetLastError());  // else it is what the thread's next check of a kernel finds
     return false;
   }
+  /// It is in a stream, which has not come to it.
+  [[nodiscard]] bool is_pending() const { return recorded_ && !is_reached(); }
 
  private:
   cudaEvent_t event_ = nullptr;

@@ -85,7 +85,8 @@ std::string explain_silence(Call::Operation operation, std::uint64_t sequence, s
       name_call(operation, sequence) + " did not finish within " + std::to_string(timeout.count()) + " ms";
   if (!unknown.empty()) return late + not_known;
   return late +
-         ", although all ranks called it: the connection between them does not work (NCCL_DEBUG=INFO tells more)";
+         ", although all ranks called it: a GPU is busy with something else, or the connection between them does not "
+         "work (NCCL_DEBUG=INFO tells more)";
 }
 
 CallLog::CallLog(int rank, int world_size, std::function<void(const std::string&)> tell,

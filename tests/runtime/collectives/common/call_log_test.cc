@@ -149,8 +149,8 @@ TEST(CallLog, SaysSoWhenAllRanksCalled) {
   for (const auto& log : group.logs) log->add(Call());
   group.logs[1]->compare();
   EXPECT_EQ(group.logs[0]->explain(1, 5s).text,
-            "barrier #1 did not finish within 5000 ms, although all ranks called it: the connection between them does "
-            "not work (NCCL_DEBUG=INFO tells more)");
+            "barrier #1 did not finish within 5000 ms, although all ranks called it: a GPU is busy with something else, "
+            "or the connection between them does not work (NCCL_DEBUG=INFO tells more)");
 }
 
 }  // namespace
