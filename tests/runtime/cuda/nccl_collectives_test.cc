@@ -1,4 +1,5 @@
-// liblrun_cuda.so: that it loads everywhere, and where there are GPUs that its sums are right and its waits end.
+// liblrun_cuda.so: that it loads everywhere, and where there are GPUs that its sums are right and its waits end. Two
+// ranks have a GPU each, or share one as ranks of two hosts do: then NCCL takes the way over the network.
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -16,7 +17,7 @@
 
 #include "runtime/collectives/registry.h"
 #include "runtime/cuda/gpus.h"
-#include "runtime/support/backend_ranks.h"
+#include "runtime/cuda/on_gpu.h"
 
 namespace lrun::detail::testing {
 namespace {
@@ -40,46 +41,71 @@ TEST(NcclWithoutGpu, SessionsOnGpusSayWhatIsMissing) {
               AllOf(StartsWith("Unsupported: device 'cuda:0' needs "), HasSubstr("lrun --accelerator cpu")));
 }
 
-/// Runs `body` as processes with a GPU each.
+/// Where two ranks are.
+enum class Ranks { kWithAGpuEach, kOfTwoHostsOnOneGpu };
+
+/// Runs `body` as processes on GPUs.
 std::vector<std::string> run_on_gpus(int world_size, const std::string& name, const RankBody& body,
-                                     std::chrono::milliseconds timeout = 60s) {
-  std::vector<RankProcess> ranks;
-  for (int rank = 0; rank < world_size; ++rank) {
-    ranks.emplace_back([rank, body, options = group_of(rank, world_size, name, timeout)] {
-      ::setenv("CUDA_VISIBLE_DEVICES", std::to_string(rank).c_str(), 1);
-      body(*make_collectives("nccl", options));
-    });
-  }
-  std::vector<std::string> errors;
-  for (RankProcess& rank : ranks) errors.push_back(rank.result());
-  return errors;
+                                     std::chrono::milliseconds timeout = 60s, Ranks ranks = Ranks::kWithAGpuEach) {
+  const bool each = ranks == Ranks::kWithAGpuEach;
+  const GroupOptions options = group_of(0, world_size, name + (each ? "" : "-shared"), timeout);
+  return run_ranks_apart(world_size, [&](int rank) {
+    ::setenv("CUDA_VISIBLE_DEVICES", std::to_string(each ? rank : 0).c_str(), 1);
+    if (!each) pretend_to_be_host(rank);
+    GroupOptions own = options;
+    own.rank = rank;
+    body(*make_collectives("nccl", own));
+  });
 }
 
-at::TensorOptions on_gpu(at::ScalarType dtype) { return at::TensorOptions().dtype(dtype).device(at::kCUDA); }
+void sum_every_type(Collectives& group) {
+  const int world = group.world_size();
+  const int sum = world * (world + 1) / 2;
+  for (const at::ScalarType dtype :
+       {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kInt, at::kLong, at::kByte}) {
+    const std::string name = c10::toString(dtype);
+    at::Tensor tensor = at::full({10'007}, group.rank() + 1, on_gpu(dtype));
+    group.all_reduce(tensor, ReduceOp::kSum)->wait();
+    require_equal(tensor.cpu(), at::full({10'007}, sum, dtype), "the sum of " + name);
+    at::Tensor largest = at::full({7}, group.rank() + 1, on_gpu(dtype));
+    group.all_reduce(largest, ReduceOp::kMax)->wait();
+    require_equal(largest.cpu(), at::full({7}, world, dtype), "the largest " + name);
+    at::Tensor smallest = at::full({7}, group.rank() + 1, on_gpu(dtype));
+    group.all_reduce(smallest, ReduceOp::kMin)->wait();
+    require_equal(smallest.cpu(), at::ones({7}, dtype), "the smallest " + name);
+    at::Tensor mine = at::full({3}, 0, on_gpu(dtype));
+    group.reduce_scatter(mine, at::ones({world, 3}, on_gpu(dtype)), ReduceOp::kSum);
+    require_equal(mine.cpu(), at::full({3}, world, dtype), "the own row of " + name);
+  }
+}
+
+void move_every_type(Collectives& group) {
+  const int world = group.world_size();
+  for (const at::ScalarType dtype : {at::kBFloat16, at::kFloat, at::kLong, at::kByte, at::kBool, at::kComplexFloat}) {
+    const std::string name = c10::toString(dtype);
+    at::Tensor told = at::full({5}, group.rank(), on_gpu(at::kLong)).to(dtype);
+    group.broadcast(told, world - 1);
+    require_equal(told.cpu(), at::full({5}, world - 1, at::kLong).to(dtype), "the broadcast of " + name);
+    at::Tensor all = at::full({world, 2}, 1, on_gpu(dtype));
+    group.all_gather(all, at::full({2}, group.rank(), on_gpu(at::kLong)).to(dtype));
+    require_equal(all.select(1, 1).cpu(), at::arange(world, at::kLong).to(dtype), "all rows of " + name);
+  }
+}
 
 void use_every_operation(Collectives& group) {
   const int world = group.world_size();
-  for (at::ScalarType dtype : {at::kHalf, at::kFloat, at::kDouble, at::kLong}) {
-    at::Tensor tensor = at::full({10'007}, group.rank() + 1, on_gpu(dtype));
-    group.all_reduce(tensor, ReduceOp::kSum)->wait();
-    require_equal(tensor.cpu(), at::full({10'007}, world * (world + 1) / 2, dtype), "the sum");
+  sum_every_type(group);
+  move_every_type(group);
+  for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16, at::kFloat, at::kDouble}) {
+    at::Tensor average = at::full({3}, 2 * group.rank(), on_gpu(dtype));
+    group.all_reduce(average, ReduceOp::kAverage)->wait();
+    require_equal(average.cpu(), at::full({3}, world - 1, dtype),
+                  "the average of " + std::string(c10::toString(dtype)));
   }
-  at::Tensor average = at::full({3}, 2 * group.rank(), on_gpu(at::kFloat));
-  group.all_reduce(average, ReduceOp::kAverage)->wait();
-  require_equal(average.cpu(), at::full({3}, world - 1, at::kFloat), "the average");
-  at::Tensor told = at::full({5}, group.rank(), on_gpu(at::kInt));
-  group.broadcast(told, world - 1);
-  require_equal(told.cpu(), at::full({5}, world - 1, at::kInt), "the broadcast");
-  at::Tensor all = at::full({world, 2}, -1, on_gpu(at::kFloat));
-  group.all_gather(all, at::full({2}, group.rank(), on_gpu(at::kFloat)));
-  require_equal(all.select(1, 1).cpu(), at::arange(world, at::kFloat), "all rows");
-  at::Tensor mine = at::full({2}, 0, on_gpu(at::kFloat));
-  group.reduce_scatter(mine, at::ones({world, 2}, on_gpu(at::kFloat)), ReduceOp::kSum);
-  require_equal(mine.cpu(), at::full({2}, world, at::kFloat), "the own row");
-  group.barrier();
   at::Tensor of_cpu = at::ones({3}, at::kDouble);
   group.all_reduce(of_cpu, ReduceOp::kSum)->wait();
   require_equal(of_cpu, at::full({3}, world, at::kDouble), "a tensor of the CPU");
+  group.barrier();
 }
 
 TEST(NcclOnOneGpu, DoesEveryOperation) {
@@ -87,49 +113,82 @@ TEST(NcclOnOneGpu, DoesEveryOperation) {
   EXPECT_THAT(run_on_gpus(1, "one-gpu", use_every_operation), Each(std::string()));
 }
 
-TEST(NcclOnTwoGpus, DoesEveryOperation) {
-  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
-  EXPECT_THAT(run_on_gpus(2, "two-gpus", use_every_operation), Each(std::string()));
+void expect_every_operation(Ranks ranks) {
+  EXPECT_THAT(run_on_gpus(2, "two-gpus", use_every_operation, 60s, ranks), Each(std::string()));
 }
 
-TEST(NcclOnTwoGpus, EndsTheWaitForARankThatIsSilent) {
-  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
+void expect_the_end_of_a_wait(Ranks ranks) {
   SharedCounter timed_out;
-  EXPECT_THAT(run_on_gpus(
-                  2, "silent-gpu",
-                  [&](Collectives& group) {
-                    group.barrier();
-                    if (group.rank() == 1) return timed_out.wait_for(1);
-                    const std::string error = error_of([&] { group.barrier(); });
-                    timed_out.add();
-                    require(error.starts_with(
-                                "CollectiveTimeout: barrier #2 did not finish within 5000 ms: rank 1 did not call it"),
-                            error);
-                  },
-                  5s),
-              Each(std::string()));
+  const auto body = [&](Collectives& group) {
+    group.barrier();
+    if (group.rank() == 1) return timed_out.wait_for(1);
+    const std::string error = error_of([&] { group.barrier(); });
+    timed_out.add();
+    require(error.starts_with("CollectiveTimeout: barrier #2 did not finish within 5000 ms: rank 1 did not call it"),
+            error);
+  };
+  EXPECT_THAT(run_on_gpus(2, "silent-gpu", body, 5s, ranks), Each(std::string()));
 }
 
-TEST(NcclOnTwoGpus, NamesCallsThatDiffer) {
-  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
-  const auto errors = run_on_gpus(2, "different-calls", [](Collectives& group) {
+void expect_the_names_of_calls_that_differ(Ranks ranks) {
+  const auto body = [](Collectives& group) {
     group.barrier();
     at::Tensor tensor = at::ones({4}, on_gpu(at::kFloat));
     if (group.rank() == 0) return group.broadcast(tensor, 1), group.barrier();
     group.all_gather(at::empty({2, 4}, on_gpu(at::kFloat)), tensor), group.barrier();
-  });
-  EXPECT_THAT(errors, Each(StartsWith("CollectiveMismatch: rank 0 called broadcast #2 of float32[4] from rank 1, but "
-                                      "rank 1 called all_gather #2 of float32[4]")));
+  };
+  EXPECT_THAT(run_on_gpus(2, "different-calls", body, 60s, ranks),
+              Each(StartsWith("CollectiveMismatch: rank 0 called broadcast #2 of float32[4] from rank 1, but "
+                              "rank 1 called all_gather #2 of float32[4]")));
+}
+
+void expect_the_name_of_a_rank_that_ends(Ranks ranks) {
+  const auto body = [](Collectives& group) {
+    group.barrier();
+    if (group.rank() == 1) ::_exit(0);
+    group.barrier();
+  };
+  EXPECT_THAT(run_on_gpus(2, "dead-gpu", body, 60s, ranks)[0], StartsWith("PeerLost: rank 1 ended during barrier #2"));
+}
+
+TEST(NcclOnTwoGpus, DoesEveryOperation) {
+  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
+  expect_every_operation(Ranks::kWithAGpuEach);
+}
+
+TEST(NcclOnTwoGpus, EndsTheWaitForARankThatIsSilent) {
+  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
+  expect_the_end_of_a_wait(Ranks::kWithAGpuEach);
+}
+
+TEST(NcclOnTwoGpus, NamesCallsThatDiffer) {
+  if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
+  expect_the_names_of_calls_that_differ(Ranks::kWithAGpuEach);
 }
 
 TEST(NcclOnTwoGpus, NamesARankThatEnds) {
   if (gpus() < 2) GTEST_SKIP() << "NCCL wants a GPU for each rank, and there are " << gpus();
-  const auto errors = run_on_gpus(2, "dead-gpu", [](Collectives& group) {
-    group.barrier();
-    if (group.rank() == 1) ::_exit(0);
-    group.barrier();
-  });
-  EXPECT_THAT(errors[0], StartsWith("PeerLost: rank 1 ended during barrier #2"));
+  expect_the_name_of_a_rank_that_ends(Ranks::kWithAGpuEach);
+}
+
+TEST(NcclOfTwoHostsOnOneGpu, DoesEveryOperation) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  expect_every_operation(Ranks::kOfTwoHostsOnOneGpu);
+}
+
+TEST(NcclOfTwoHostsOnOneGpu, EndsTheWaitForARankThatIsSilent) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  expect_the_end_of_a_wait(Ranks::kOfTwoHostsOnOneGpu);
+}
+
+TEST(NcclOfTwoHostsOnOneGpu, NamesCallsThatDiffer) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  expect_the_names_of_calls_that_differ(Ranks::kOfTwoHostsOnOneGpu);
+}
+
+TEST(NcclOfTwoHostsOnOneGpu, NamesARankThatEnds) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  expect_the_name_of_a_rank_that_ends(Ranks::kOfTwoHostsOnOneGpu);
 }
 
 }  // namespace

@@ -1,135 +1,23 @@
 // A training that was saved on devices of one kind goes on on those of another.
 
-#include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <lrun/checkpoint.h>
-#include <lrun/session.h>
-#include <torch/nn/modules/linear.h>
-#include <torch/optim/adam.h>
-#include <torch/serialize/input-archive.h>
-#include <torch/serialize/output-archive.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "runtime/devices/fake_device.h"
-#include "runtime/support/repeatable_net.h"
-#include "runtime/support/thread_ranks.h"
-#include "support/temporary_folder.h"
+#include "runtime/support/checkpoint_moves.h"
 
 namespace lrun::test {
 namespace {
 
-constexpr std::uint64_t kSaved = 3;
-constexpr std::uint64_t kLast = 6;
-constexpr int kRanks = 2;
-
-using Net = RepeatableNet;
-
-using Adam = Optimizer<torch::optim::Adam>;
-
-std::string pack(const Net& net, Adam& optimizer) {
-  torch::serialize::OutputArchive archive;
-  torch::serialize::OutputArchive of_net;
-  net.save(of_net);
-  archive.write("net", of_net);
-  torch::serialize::OutputArchive of_optimizer;
-  optimizer.save(of_optimizer, kAllRanks);
-  archive.write("optimizer", of_optimizer);
-  std::string bytes;
-  archive.save_to([&](const void* data, std::size_t size) {
-    bytes.append(static_cast<const char*>(data), size);
-    return size;
-  });
-  return bytes;
-}
-
-/// \param part  a module or an optimizer.
-template <class Part>
-void unpack(const std::string& bytes, at::Device device, const std::string& name, Part& part) {
-  torch::serialize::InputArchive archive;
-  archive.load_from(bytes.data(), bytes.size(), device);
-  torch::serialize::InputArchive of_part;
-  archive.read(name, of_part);
-  part.load(of_part);
-}
-
-/// When a training that goes on reads its checkpoint.
-enum class Reads { kBeforeWrap, kAfterWrap };
-
-/// Goes on where `folder` says up to step `last`, and saves there. \return  parameters and buffers, on the CPU.
-std::vector<at::Tensor> train(Session& session, const std::filesystem::path& folder, std::uint64_t last, Reads reads) {
-  CheckpointFolder checkpoints(session, folder);
-  const auto found = checkpoints.newest();
-  const std::string bytes = found ? checkpoints.load(*found) : std::string();
-  const auto net = std::make_shared<Net>();
-  const bool after = reads == Reads::kAfterWrap;
-  if (found && !after) unpack(bytes, session.device(), "net", *net);
-  auto model = session.wrap(net);
-  auto optimizer = session.optimizer<torch::optim::Adam>(model, torch::optim::AdamOptions(0.05));
-  if (found && after) unpack(bytes, at::kCPU, "net", *net);
-  if (found) unpack(bytes, after ? at::kCPU : session.device(), "optimizer", optimizer);
-  for (std::uint64_t step = found ? found->step : 0; step < last; ++step) {
-    optimizer.zero_grad();
-    const at::Tensor input =
-        at::sin(at::arange(24, at::kDouble) * (0.7 + 0.01 * static_cast<double>(step))).view({6, 4});
-    model.train_step(input.tensor_split(kRanks)[static_cast<std::size_t>(session.rank())],
-                     [](Net& replica, const at::Tensor& part) { return replica.forward(part).square().mean(); });
-    optimizer.step();
-  }
-  checkpoints.save(last, pack(*net, optimizer));
-  std::vector<at::Tensor> result;
-  for (const at::Tensor& tensor : net->parameters()) {
-    EXPECT_EQ(tensor.device(), session.device());
-    result.push_back(tensor.detach().cpu());
-  }
-  result.push_back(net->seen.cpu());
-  return result;
-}
-
-/// Of rank 0.
-std::vector<at::Tensor> train_on(const std::string& kind, const std::string& strategy,
-                                 const std::filesystem::path& folder, std::uint64_t last,
-                                 Reads reads = Reads::kBeforeWrap) {
-  std::vector<at::Tensor> result;
-  run_sessions(
-      kRanks,
-      [&](Session& session) {
-        auto own = train(session, folder, last, reads);
-        if (session.is_rank_zero()) result = std::move(own);
-      },
-      [&](int rank) {
-        SessionOptions options{.banner = false};
-        options.strategy = strategy;
-        options.devices = {kind == "cpu" ? kind : kind + ":" + std::to_string(rank)};
-        return options;
-      });
-  return result;
-}
+using moves::Reads;
 
 class DeviceCheckpoint : public testing::TestWithParam<std::tuple<std::string, std::string, std::string, Reads>> {};
 
 TEST_P(DeviceCheckpoint, GoesOnOnDevicesOfAnyKind) {
   const auto& [strategy, from, to, reads] = GetParam();
-  const TemporaryFolder folder;
-  const auto expected = train_on("cpu", strategy, folder / "straight", kLast);
-  train_on(from, strategy, folder / "moved", kSaved);
-  const auto actual = train_on(to, strategy, folder / "moved", kLast, reads);
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t index = 0; index < actual.size(); ++index) {
-    EXPECT_TRUE(at::allclose(actual[index], expected[index], 1e-12, 1e-12))
-        << index << ": " << actual[index] << expected[index];
-  }
-  const auto back = train_on(from, strategy, folder / "moved", kLast);  // nothing is left to do but to load
-  for (std::size_t index = 0; index < back.size(); ++index) {
-    EXPECT_TRUE(back[index].equal(actual[index])) << index << ": " << back[index] << actual[index];
-  }
+  moves::expect_to_go_on(strategy, from, to, reads);
 }
 
 std::string name_of(const testing::TestParamInfo<DeviceCheckpoint::ParamType>& test_case) {
