@@ -8,8 +8,10 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/message.h"
@@ -44,12 +46,18 @@ StoreAddress store_of(const World& world) {
   return {world.master_address, world.master_port, world.rank == 0 && !world.uses_agent_store};
 }
 
+/// A rank that is alone meets nobody, and has no store where these would.
+std::string backend_of_one(const std::string& asked) {
+  constexpr std::array kMeeting{std::string_view("shm"), std::string_view("gloo"), std::string_view("shm+gloo")};
+  return std::ranges::find(kMeeting, asked) == kMeeting.end() ? asked : "single";
+}
+
 std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionOptions& options, at::Device device) {
   GroupOptions group;
   group.rank = world.rank;
   group.world_size = world.world_size;
   group.timeout = options.timeout;
-  if (world.world_size == 1) return make_collectives(options.backend, group);
+  if (world.world_size == 1) return make_collectives(backend_of_one(options.backend), group);
   group.store = store_of(world);
   // A store may outlive an attempt: ranks of a new attempt must not read the keys of the last. lrun's store is new in
   // each attempt, and LRUN_RUN_ID differs on every node.

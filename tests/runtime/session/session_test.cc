@@ -5,6 +5,7 @@
 #include <lrun/error.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,14 @@ TEST(Session, AloneIsAWorldOfOne) {
   EXPECT_EQ(session.effective_batch_size(7), 7);
   EXPECT_EQ(session.all_reduce(2.5, ReduceOp::kSum), 2.5);
   session.barrier();
+}
+
+TEST(Session, AloneMeetsNobodyWhateverTheBackend) {
+  for (const std::string backend : {"shm", "gloo", "shm+gloo", "auto", "single"}) {
+    Session session({.world = World(), .backend = backend, .timeout = std::chrono::seconds(5)});
+    EXPECT_EQ(session.all_reduce(2.5, ReduceOp::kSum), 2.5) << backend;
+  }
+  EXPECT_EQ(refusal({.world = World(), .backend = "shn"}).substr(0, 21), "unknown backend 'shn'");
 }
 
 TEST(Session, RefusesWhatItCannotDoBeforeItJoins) {
