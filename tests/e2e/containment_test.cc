@@ -118,6 +118,7 @@ TEST(Containment, WorkersDieEvenWhenGuardAndLauncherAreKilledTogether) {
   ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
   const pid_t launcher = lrun.launcher_pid();
   lrun.signal(SIGSTOP);  // the guard must not have the time to clean up
+  ASSERT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
   ASSERT_EQ(::kill(launcher, SIGKILL), 0);
   lrun.signal(SIGKILL);
   EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
