@@ -12,14 +12,17 @@
 #include <nccl.h>
 
 #include <condition_variable>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "runtime/collectives/bootstrap/backoff.h"
 #include "runtime/collectives/common/background_thread.h"
 #include "runtime/collectives/common/call.h"
 #include "runtime/collectives/common/call_log.h"
@@ -36,6 +39,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTick = 100ms;
+constexpr auto kMomentToEnd = 1s;                      // of a process whose connections are already closed
+constexpr std::string_view kLeft = " left the group";  // the ranks that hear it add during what
 
 struct InFlight {
   std::uint64_t sequence;
@@ -57,7 +62,11 @@ class NcclCollectives final : public GroupMember {
         watchdog_(start_background_thread([this] { watch(); })) {}
   NcclCollectives(const NcclCollectives&) = delete;
   NcclCollectives& operator=(const NcclCollectives&) = delete;
+  /// A rank that fails does not wait for the others, which need it no more: it tells them that it left.
   ~NcclCollectives() override {
+    if (std::uncaught_exceptions() > exceptions_before_) {
+      fail({Failure::Kind::kPeerLost, own_name() + std::string(kLeft)}, true);
+    }
     const SteadyTime deadline = std::chrono::steady_clock::now() + timeout();
     while (is_busy()) std::this_thread::sleep_for(1ms);  // ends: the watchdog has the deadlines
     communicator_.close(deadline);
@@ -291,12 +300,25 @@ class NcclCollectives final : public GroupMember {
     if (const auto peer = group_.ended_peer()) {
       return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
     }
-    if (const auto said = hear()) return fail(*said, false);
+    if (const auto said = hear(oldest)) return fail(*said, false);
     if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
-      return fail({Failure::Kind::kPeerLost, "NCCL lost another rank during " + oldest.name + ": " + error}, true);
+      return fail(lost_rank(error, oldest), true);
     }
     if (const auto difference = compare(oldest)) return fail(*difference, true);
     if (std::chrono::steady_clock::now() >= oldest.deadline) time_out(oldest);
+  }
+
+  /// NCCL notices a closed connection, not whose it was.
+  Failure lost_rank(const std::string& error, const InFlight& oldest) {
+    for (Backoff backoff(std::chrono::steady_clock::now() + kMomentToEnd, 20ms);; backoff.sleep()) {
+      if (const auto peer = group_.ended_peer()) {
+        return {Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name};
+      }
+      if (const auto said = hear(oldest)) return *said;
+      if (backoff.is_over()) {
+        return {Failure::Kind::kPeerLost, "NCCL lost another rank during " + oldest.name + ": " + error};
+      }
+    }
   }
 
   /// NCCL compares nothing: ranks that called different operations wait for each other, or get meaningless results.
@@ -323,15 +345,20 @@ class NcclCollectives final : public GroupMember {
   }
 
   /// The failure that another rank has published.
-  std::optional<Failure> hear() {
+  std::optional<Failure> hear(const InFlight& oldest) {
     const std::lock_guard lock(store_mutex_);
     const auto said = group_.heard();
     if (!said) return std::nullopt;
     const std::size_t space = said->find(' ');
     if (space == std::string::npos) return Failure{Failure::Kind::kPeerLost, *said};
-    return Failure{static_cast<Failure::Kind>(std::stoul(said->substr(0, space))), said->substr(space + 1)};
+    Failure failure{static_cast<Failure::Kind>(std::stoul(said->substr(0, space))), said->substr(space + 1)};
+    if (failure.text.ends_with(kLeft)) failure.text += " before " + oldest.name;
+    return failure;
   }
 
+  [[nodiscard]] std::string own_name() const { return "rank " + std::to_string(group_.options.name_of(rank())); }
+
+  const int exceptions_before_ = std::uncaught_exceptions();
   const CudaGroup group_;
   const c10::DeviceIndex device_;
   const c10::cuda::CUDAStream stream_;

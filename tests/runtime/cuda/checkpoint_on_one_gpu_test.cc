@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "runtime/cuda/gpus.h"
+#include "runtime/cuda/on_gpu.h"
 #include "runtime/support/checkpoint_moves.h"
 
 namespace lrun::detail::testing {
@@ -15,6 +16,7 @@ using moves::Reads;
 
 TEST(CheckpointOnOneGpu, GoesOnOnTheOtherKindOfDevice) {
   if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  load_cuda_side();
   for (const std::string strategy : {"ddp", "ddp_sharded"}) {
     for (const auto& [from, to] : {std::tuple("cuda", "cpu"), std::tuple("cpu", "cuda"), std::tuple("cuda", "cuda")}) {
       for (const Reads reads : {Reads::kBeforeWrap, Reads::kAfterWrap}) {

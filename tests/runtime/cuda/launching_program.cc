@@ -1,7 +1,6 @@
 #include "runtime/cuda/launching_program.h"
 
 #include <ATen/ops/ones.h>
-#include <dlfcn.h>
 #include <lrun/lrun.h>
 
 #include <chrono>
@@ -19,9 +18,12 @@ using namespace test::equality;  // NOLINT: all of it is about that
 
 constexpr int kRanks = 2;
 
+/// Not seeded: torch::manual_seed() looks for GPUs, and then ranks cannot be forked.
 template <class Net>
 std::shared_ptr<Net> fresh() {
-  return make_net<Net>(1, at::kDouble);
+  auto net = std::make_shared<Net>();
+  net->to(at::kDouble);
+  return net;
 }
 
 struct Networks : torch::nn::Module {
@@ -29,6 +31,13 @@ struct Networks : torch::nn::Module {
   std::shared_ptr<BatchNormCnn> cnn = register_module("cnn", fresh<BatchNormCnn>());
   std::shared_ptr<SparseEmbedding> embedding = register_module("embedding", fresh<SparseEmbedding>());
 };
+
+void copy_state(const torch::nn::Module& from, torch::nn::Module& to) {
+  const at::NoGradGuard no_grad;
+  const auto source = state_of(from);
+  const auto target = state_of(to);
+  for (std::size_t index = 0; index < source.size(); ++index) target[index].copy_(source[index]);
+}
 
 template <class Net>
 void train(Session& session, const std::shared_ptr<Net>& net) {
@@ -47,15 +56,17 @@ void train_all(const Networks& networks) {
   train(session, networks.embedding);
 }
 
+/// \param alone  what the ranks began with
 template <class Net>
-void compare(const char* name, const Net& trained) {
-  const auto alone = fresh<Net>();
-  train_alone(*alone, make_data<Net>(at::kDouble), kRanks);
-  std::printf("%s %g\n", name, largest_difference(trained, *alone));
+void compare(const char* name, const Net& trained, Net& alone) {
+  train_alone(alone, make_data<Net>(at::kDouble), kRanks);
+  std::printf("%s %g\n", name, largest_difference(trained, alone));
 }
 
 void launch_and_compare(const std::string& method, const std::string& backend) {
   const auto networks = std::make_shared<Networks>();
+  Networks alone;
+  copy_state(*networks, alone);
   LaunchOptions options;
   options.strategy = method;
   options.devices = kRanks;
@@ -63,9 +74,9 @@ void launch_and_compare(const std::string& method, const std::string& backend) {
   options.backend = backend;
   options.timeout = std::chrono::seconds(80);
   lrun::launch([&] { train_all(*networks); }, options);
-  compare("mlp", *networks->mlp);
-  compare("cnn", *networks->cnn);
-  compare("embedding", *networks->embedding);
+  compare("mlp", *networks->mlp, *alone.mlp);
+  compare("cnn", *networks->cnn, *alone.cnn);
+  compare("embedding", *networks->embedding, *alone.embedding);
 }
 
 void launch_after_cuda(const std::string& method) {
@@ -79,12 +90,8 @@ void launch_after_cuda(const std::string& method) {
 }  // namespace
 
 int run_launching_program(const std::string& method, const std::string& backend) {
-  // As a program that links it has: LibTorch does not look for it again once it was used.
-  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    std::fprintf(stderr, "%s\n", ::dlerror());
-    return 3;
-  }
   try {
+    load_cuda_side();
     backend == "after-cuda" ? launch_after_cuda(method) : launch_and_compare(method, backend);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -7,13 +7,31 @@
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 
 namespace lrun::detail::testing {
+
+namespace {
+
+extern "C" void print_place(int signal_number) {
+  std::array<void*, 64> frames{};
+  ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), static_cast<int>(frames.size())), STDERR_FILENO);
+  ::signal(signal_number, SIG_DFL);
+  ::raise(signal_number);
+}
+
+}  // namespace
+
+void load_cuda_side() {
+  require(::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr, "libtorch_cuda.so does not load");
+}
 
 std::string run_apart(const std::function<void()>& body) {
   return run_ranks_apart(1, [&](int) { body(); }).front();
@@ -23,6 +41,7 @@ std::vector<std::string> run_ranks_apart(int ranks, const std::function<void(int
   std::vector<RankProcess> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     processes.emplace_back([&, rank] {
+      ::signal(SIGALRM, print_place);
       ::alarm(kSecondsOfAProcess);
       body(rank);
     });

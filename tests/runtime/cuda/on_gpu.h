@@ -13,10 +13,13 @@
 
 namespace lrun::detail::testing {
 
-/// The processes of a test may take this long; then the kernel ends them, whatever CUDA does.
+/// The processes of a test may take this long; then they print where they are and end, whatever CUDA does.
 inline constexpr unsigned kSecondsOfAProcess = 90;
 
 inline at::TensorOptions on_gpu(at::ScalarType dtype) { return at::TensorOptions().dtype(dtype).device(at::kCUDA, 0); }
+
+/// As in a program that links it: LibTorch does not look for its CUDA side again once it was used.
+void load_cuda_side();
 
 /// Runs `body` in a process of its own: CUDA does not survive the forks of other tests. \return  as error_of().
 std::string run_apart(const std::function<void()>& body);

@@ -50,12 +50,12 @@ SessionOptions options_of(const Layout& layout, int rank, const GroupOptions& gr
   return options;
 }
 
-/// Of the parameters and buffers, all together.
+/// Of the parameters, all together. (The running statistics of a batch norm are those of a rank's own part.)
 double normwise_difference(const nn::Module& actual, const nn::Module& expected) {
   double difference = 0;
   double norm = 0;
-  const auto tensors = state_of(expected);
-  const auto others = state_of(actual);
+  const auto tensors = expected.parameters();
+  const auto others = actual.parameters();
   for (std::size_t index = 0; index < tensors.size(); ++index) {
     const at::Tensor wanted = tensors[index].detach().to(at::kCPU, at::kDouble);
     difference += (others[index].detach().to(at::kCPU, at::kDouble) - wanted).pow(2).sum().item<double>();
@@ -143,6 +143,23 @@ TEST(Bfloat16OnOneGpu, TrainsAsALoopWithoutLrun) {
     });
     EXPECT_THAT(errors, Each(std::string())) << name;
   }
+}
+
+TEST(DdpOnOneGpu, SaysAtOnceThatARankFailedAndLeft) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  const Layout layout{"leaving", "ddp", 2, "nccl", 1, true};
+  const GroupOptions group = group_of(0, layout.ranks, layout.name, std::chrono::seconds(60));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = run_ranks_apart(layout.ranks, [&](int rank) {
+    pretend_to_be_host(rank);
+    Session session(options_of(layout, rank, group));
+    train_here<Mlp>(session, at::kFloat);
+    require(rank == 0, "the program's own error");
+    train_here<Mlp>(session, at::kFloat);
+  });
+  EXPECT_THAT(errors[0], ::testing::MatchesRegex("PeerLost: rank 1 left the group before .* #[0-9]+"));
+  EXPECT_EQ(errors[1], "error: the program's own error");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 }  // namespace
