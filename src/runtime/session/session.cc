@@ -48,8 +48,8 @@ StoreAddress store_of(const World& world) {
 
 /// A rank that is alone meets nobody, and has no store where these would.
 std::string backend_of_one(const std::string& asked) {
-  constexpr std::array kMeeting{std::string_view("shm"), std::string_view("gloo"), std::string_view("shm+gloo")};
-  return std::ranges::find(kMeeting, asked) == kMeeting.end() ? asked : "single";
+  constexpr std::array kWithStore{std::string_view("shm"), std::string_view("gloo"), std::string_view("shm+gloo")};
+  return std::ranges::find(kWithStore, asked) == kWithStore.end() ? asked : "single";
 }
 
 std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionOptions& options, at::Device device) {

@@ -148,9 +148,10 @@ TEST(CallLog, SaysSoWhenAllRanksCalled) {
   Group group(2);
   for (const auto& log : group.logs) log->add(Call());
   group.logs[1]->compare();
-  EXPECT_EQ(group.logs[0]->explain(1, 5s).text,
-            "barrier #1 did not finish within 5000 ms, although all ranks called it: a GPU is busy with something else, "
-            "or the connection between them does not work (NCCL_DEBUG=INFO tells more)");
+  EXPECT_EQ(
+      group.logs[0]->explain(1, 5s).text,
+      "barrier #1 did not finish within 5000 ms, although all ranks called it: a GPU is busy with something else, "
+      "or the connection between them does not work (NCCL_DEBUG=INFO tells more)");
 }
 
 }  // namespace
