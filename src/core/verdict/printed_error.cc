@@ -58,6 +58,17 @@ PrintedError located(PrintedError why, const PrintedError& where) {
   return why;
 }
 
+/// Puts what a kernel asserted in front: the exception says only that something was. The kernel prints it before the
+/// traceback, once for each thread.
+PrintedError with_assertion_of_kernel(PrintedError printed, const std::vector<std::string>& lines) {
+  if (printed.error.find("device-side assert triggered") == std::string::npos) return printed;
+  const auto asserted = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return line.find(": block: [") != std::string::npos && line.find("] Assertion `") != std::string::npos;
+  });
+  if (asserted != lines.rend()) printed.lines.emplace(printed.lines.begin(), without_rank_prefix(*asserted));
+  return printed;
+}
+
 }  // namespace
 
 PrintedError find_printed_error(const std::vector<std::string>& all, bool may_be_an_exception) {
@@ -70,7 +81,9 @@ PrintedError find_printed_error(const std::vector<std::string>& all, bool may_be
   const bool before_signal = signal && native && native->line < python->line;
   if (!is_the_end(native, lines, before_signal ? python->line : lines.size())) native.reset();
   if (signal && python && native) return located(std::move(native->printed), python->printed);
-  if (python && (!native || belongs_to(*python, *native))) return std::move(python->printed);
+  if (python && (!native || belongs_to(*python, *native))) {
+    return with_assertion_of_kernel(std::move(python->printed), lines);
+  }
   if (native) return std::move(native->printed);
   return last_lines(all);
 }

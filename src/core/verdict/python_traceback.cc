@@ -19,6 +19,8 @@ constexpr std::string_view kMostRecentFirst = "(most recent call first):";
 constexpr std::string_view kFrame = "  File \"";
 constexpr std::string_view kIndentation = "  ";
 constexpr std::size_t kMostMessageLines = 3;  // of an exception whose text has several lines
+/// NCCL's; the line below it says the most.
+constexpr std::string_view kReasonFollows = "Last error:";
 
 bool is_indented(std::string_view line) { return line.starts_with(kIndentation); }
 
@@ -95,8 +97,10 @@ void add_frame(PrintedError& printed, const Lines& lines, std::size_t frame, std
 /// The exception's line and the following lines of its text, up to an empty line or another report.
 void add_message(PrintedError& printed, const Lines& lines, std::size_t named) {
   printed.error = lines[named];
-  for (std::size_t i = named; i < std::min(lines.size(), named + kMostMessageLines); ++i) {
+  std::size_t end = named + kMostMessageLines;
+  for (std::size_t i = named; i < std::min(lines.size(), end); ++i) {
     const std::string_view line = lines[i];
+    if (line == kReasonFollows) ++end;
     const bool ends =
         line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with("terminate called ");
     if (i > named && ends) break;

@@ -22,6 +22,8 @@ constexpr Example kExamples[] = {
     {"cuda-device-ordinal", "RuntimeError: CUDA error: invalid device ordinal"},
     {"cuda-device-assert", "RuntimeError: CUDA error: device-side assert triggered"},
     {"cuda-illegal-access", "RuntimeError: CUDA error: an illegal memory access was encountered"},
+    {"cuda-launch-failure", "torch.AcceleratorError: CUDA error: unspecified launch failure"},
+    {"tensors-on-two-devices", "RuntimeError: Expected all tensors to be on the same device, but got mat1 is on cpu"},
     {"cuda-architecture", "RuntimeError: CUDA error: no kernel image is available for execution on the device"},
     {"cuda-driver-version", "CUDA driver version is insufficient for CUDA runtime version"},
     {"cuda-fork", "RuntimeError: Cannot re-initialize CUDA in forked subprocess."},

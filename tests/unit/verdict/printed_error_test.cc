@@ -136,6 +136,38 @@ TEST(PrintedError, AreNotWhatTheInterpreterOnlyIgnored) {
   EXPECT_EQ(words.error, "ValueError: the cause");
 }
 
+TEST(PrintedError, HaveTheReasonThatNcclGivesBelowItsOtherLines) {
+  const PrintedError words = find_printed_error({
+      "[rank1]: Traceback (most recent call last):",
+      "[rank1]:   File \"/home/me/train.py\", line 31, in <module>",
+      "[rank1]:     dist.all_reduce(t)",
+      "[rank1]: torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, invalid usage",
+      "[rank1]: ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+      "[rank1]: Last error:",
+      "[rank1]: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60",
+  });
+  EXPECT_EQ(words.error, "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, invalid usage");
+  EXPECT_EQ(words.lines.back(), "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60");
+}
+
+TEST(PrintedError, HaveWhatAKernelAsserted) {
+  const std::string asserted =
+      "/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:111: operator(): block: [0,0,0], thread: [0,0,0] Assertion "
+      "`-sizes[i] <= index && index < sizes[i] && \"index out of bounds\"` failed.";
+  const PrintedError words = find_printed_error({
+      asserted,
+      "Traceback (most recent call last):",
+      "  File \"/home/me/train.py\", line 9, in <module>",
+      "    torch.cuda.synchronize()",
+      "torch.AcceleratorError: CUDA error: device-side assert triggered",
+      "CUDA kernel errors might be asynchronously reported at some other API call.",
+      "",
+  });
+  EXPECT_EQ(words.error, "torch.AcceleratorError: CUDA error: device-side assert triggered");
+  EXPECT_EQ(words.location, "train.py:9");
+  EXPECT_EQ(words.lines.front(), asserted);
+}
+
 TEST(PrintedError, AreNotWhatCythonIgnoresWhileItFreesObjects) {
   const Lines freeing{
       "Traceback (most recent call last):",
