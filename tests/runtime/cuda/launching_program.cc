@@ -22,7 +22,8 @@ constexpr int kRanks = 2;
 /// The same in every process. torch::manual_seed() looks for GPUs, and then ranks cannot be forked.
 template <class Net>
 std::shared_ptr<Net> fresh() {
-  at::globalContext().defaultGenerator(at::kCPU).set_current_seed(1);
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(1);
   auto net = std::make_shared<Net>();
   net->to(at::kDouble);
   return net;
