@@ -38,7 +38,7 @@ def launch_minimal_spawns_its_rank_on_the_device():
 def fashion_mnist_goes_on_from_its_checkpoint():
     if not DATA.is_dir():
         raise kit.Skipped("the kit was made without the package dataset-fashion-mnist")
-    limit = [] if kit.gpu_count() else ["--limit", "3000"]
+    limit = [] if kit.gpu_count() else ["--limit", "1000"]
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Path(folder) / "model.pt"
         words = ["--devices", "auto", "--strategy", "ddp", kit.ROOT / "bin/fashion_mnist", "--data", DATA, *limit,

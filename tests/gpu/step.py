@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+from card import need_module
 from kit import ROOT, Skipped, case, environment, expect, gpu_count, main, need_gpu, report
 
 PART = "step"
@@ -258,6 +259,7 @@ def both_programs_obey_on_cpus():
     """Small work, and what it takes is nobody's concern: that all orders are obeyed."""
     if gpu_count() > 0 and not _is_try:
         raise Skipped("there is a GPU: the other cases run both programs on it")
+    need_module("torch")
     peer = peers(on_cpu=True)
     for model in ("mlp", "encoder", "resnet18"):
         for dtype in ("float32", "bfloat16"):

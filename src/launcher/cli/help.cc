@@ -108,7 +108,7 @@ std::string group_help(FlagGroup group) {
 
 /// '--logs-specs (default)': the name, and the value that is accepted.
 std::string later_entry(const Flag& flag) {
-  const std::string entry = "--" + std::string(flag.name);
+  std::string entry = "--" + std::string(flag.name);
   if (flag.neutral_value.empty()) return entry;
   return entry + " (" + (flag.neutral_value == "*" ? "any" : std::string(flag.neutral_value)) + ")";
 }
