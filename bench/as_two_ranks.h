@@ -15,9 +15,8 @@ namespace lrun::bench {
 /// Lifetime the group of one must outlive it.
 class AsTwoRanks final : public Collectives {
  public:
-  /// \param sums  asked at each reduction: adds up instead of averaging. NCCL averages by a kernel also where it has
-  /// one
-  ///              rank, and then adds up without one.
+  /// \param sums  asked at each reduction: adds up instead of averaging. With one rank NCCL averages by a kernel, and
+  ///              adds up without one.
   AsTwoRanks(Collectives& alone, std::shared_ptr<const bool> sums) : alone_(alone), sums_(std::move(sums)) {}
 
   [[nodiscard]] int rank() const override { return 0; }

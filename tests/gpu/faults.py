@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """faults.py [CASE...]: how lrun explains failures of a Python worker on a GPU, and that nothing is left there."""
+import shutil
 import signal
 import subprocess
-import shutil
 import sys
 import tempfile
 import time
@@ -91,15 +91,21 @@ def expect_words(text, words, all_text):
         expect(word in text, f"no '{word}' in: {text}\nof: {all_text}")
 
 
-def expect_explained(script, exception, hinted=""):
-    """The program fails with the exception, and the verdict names rank, GPU, exception and line; nothing is left."""
+def run_to_the_end(script, code, options=(), arguments=()):
+    """Runs the script as the one worker on a GPU that is free. Returns how it ended, which is with the code, 'file:line' of
+    its marked line, and the seconds until the GPU was free again."""
     need_gpu()
     expect_free()
     with tempfile.TemporaryDirectory() as folder:
         path, place = written(folder, script)
-        ended = run([LRUN, "--devices", "1", sys.executable, path])
-    expect(ended.returncode == 1, f"code {ended.returncode}: {ended.stderr}")
-    free_after = expect_free()
+        ended = run([LRUN, "--devices", "1", *options, sys.executable, path, *arguments])
+    expect(ended.returncode == code, f"code {ended.returncode}: {ended.stderr}")
+    return ended, place, expect_free()
+
+
+def expect_explained(script, exception, hinted=""):
+    """The program fails with the exception, and the verdict names rank, GPU, exception and line; nothing is left."""
+    ended, place, free_after = run_to_the_end(script, 1)
     told = verdict(ended.stderr)
     expect_words(told, ["rank 0 (", "GPU 0 on ", "exited with code 1", exception, f" at {place}"], ended.stderr)
     expect(hinted in hint(ended.stderr), f"no '{hinted}' in the hint: {ended.stderr}")
@@ -145,14 +151,8 @@ def explains_a_loss_that_is_not_a_number():
 
 @case
 def names_where_a_rank_waits_for_a_kernel_that_never_ends():
-    need_gpu()
-    expect_free()
-    with tempfile.TemporaryDirectory() as folder:
-        path, place = written(folder, ENDLESS)
-        options = ["--devices", "1", "--hang-timeout", f"{HANG_S}s", "--grace", f"{GRACE_S}s"]
-        ended = run([LRUN, *options, sys.executable, path])
-    expect(ended.returncode == 124, f"code {ended.returncode}: {ended.stderr}")
-    free_after = expect_free()
+    options = ["--hang-timeout", f"{HANG_S}s", "--grace", f"{GRACE_S}s"]
+    ended, place, free_after = run_to_the_end(ENDLESS, 124, options)
     expect("waits" in ended.stdout, f"it hung before the kernel began: {ended.stderr}")
     told = verdict(ended.stderr)
     expect_words(told, ["no worker made progress", "rank 0"], ended.stderr)
@@ -163,13 +163,7 @@ def names_where_a_rank_waits_for_a_kernel_that_never_ends():
 
 @case
 def leaves_nothing_of_a_worker_that_is_killed_in_a_kernel():
-    need_gpu()
-    expect_free()
-    with tempfile.TemporaryDirectory() as folder:
-        path, _ = written(folder, ENDLESS)
-        ended = run([LRUN, "--devices", "1", "--grace", f"{GRACE_S}s", sys.executable, path, "kill"])
-    expect(ended.returncode == 128 + signal.SIGKILL, f"code {ended.returncode}: {ended.stderr}")
-    free_after = expect_free()
+    ended, _, free_after = run_to_the_end(ENDLESS, 128 + signal.SIGKILL, ["--grace", f"{GRACE_S}s"], ["kill"])
     told = verdict(ended.stderr)
     expect_words(told, ["rank 0 (", "GPU 0 on ", "SIGKILL"], ended.stderr)
     return {"verdict": told, "free_after_s": free_after}

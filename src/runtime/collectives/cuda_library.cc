@@ -56,7 +56,7 @@ EntryPoint load_entry_point(const char* name) {
   return reinterpret_cast<EntryPoint>(symbol);
 }
 
-/// What the ranks of a group tell each other, in a line.
+/// A rank as it introduces itself to the others of its group, in a line.
 struct Member {
   GpuOfRank gpu;
   std::optional<ProcessIdentity> process;

@@ -333,10 +333,10 @@ class NcclCollectives final : public GroupMember {
 
   void time_out(const InFlight& work) {
     if (work.ready->is_pending()) {
-      return fail({Failure::Kind::kTimeout,
-                   work.name + " did not begin within " + std::to_string(timeout().count()) + " ms: the GPU of rank " +
-                       std::to_string(group_.options.name_of(rank())) + " has not ended what was started before it"},
-                  true);
+      return fail(
+          {Failure::Kind::kTimeout, work.name + " did not begin within " + std::to_string(timeout().count()) +
+                                        " ms: the GPU of " + own_name() + " has not ended what was started before it"},
+          true);
     }
     std::unique_lock lock(store_mutex_);
     const Failure failure = group_.explain(work.sequence);

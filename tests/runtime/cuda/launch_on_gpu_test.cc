@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-/// What launching_program.h's program says.
+/// The end and the output of launching_program.h's program.
 test::Shell run_program(const std::string& method, const std::string& backend) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   return test::run_shell("timeout -k 5 100 '" + self + "' " + kLaunchingProgram + " " + method + " " + backend +

@@ -141,7 +141,7 @@ std::ptrdiff_t count_of(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
 
-/// What groups may leave behind.
+/// Things that groups may leave behind.
 struct Footprint {
   std::ptrdiff_t threads = count_of("/proc/self/task");
   std::ptrdiff_t descriptors = count_of("/proc/self/fd");

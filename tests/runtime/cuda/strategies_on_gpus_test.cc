@@ -16,7 +16,6 @@
 #include <torch/serialize.h>
 
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -25,6 +24,7 @@
 
 #include "runtime/collectives/registry.h"
 #include "runtime/cuda/gpus.h"
+#include "runtime/cuda/on_gpu.h"
 #include "runtime/support/backend_ranks.h"
 #include "runtime/support/equality.h"
 
@@ -45,9 +45,6 @@ SessionOptions options_on(int gpus, const std::string& strategy = "dp") {
   options.timeout = std::chrono::seconds(60);
   return options;
 }
-
-/// In a process of its own: CUDA does not survive the forks of other tests.
-std::string run_apart(const std::function<void()>& body) { return RankProcess(body).result(); }
 
 void require_close(const nn::Module& actual, const nn::Module& expected, const std::string& what) {
   const double difference = equality::largest_difference(actual, expected);

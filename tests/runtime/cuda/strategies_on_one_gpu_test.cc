@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <lrun/session.h>
 
-#include <cmath>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -48,20 +47,6 @@ SessionOptions options_of(const Layout& layout, int rank, const GroupOptions& gr
     return make_collectives(layout.backend, own);
   };
   return options;
-}
-
-/// Of the parameters, all together. (The running statistics of a batch norm are those of a rank's own part.)
-double normwise_difference(const nn::Module& actual, const nn::Module& expected) {
-  double difference = 0;
-  double norm = 0;
-  const auto tensors = expected.parameters();
-  const auto others = actual.parameters();
-  for (std::size_t index = 0; index < tensors.size(); ++index) {
-    const at::Tensor wanted = tensors[index].detach().to(at::kCPU, at::kDouble);
-    difference += (others[index].detach().to(at::kCPU, at::kDouble) - wanted).pow(2).sum().item<double>();
-    norm += wanted.pow(2).sum().item<double>();
-  }
-  return std::sqrt(difference / norm);
 }
 
 template <class Net>

@@ -3,7 +3,6 @@
 #include <lrun/error.h>
 #include <lrun/session.h>
 
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -29,16 +28,6 @@ std::vector<std::shared_ptr<Net>> train(const Layout& layout, const std::vector<
     train_process(session, nets[static_cast<std::size_t>(session.rank())], batches);
   });
   return nets;
-}
-
-double normwise_difference(const nn::Module& a, const nn::Module& b) {
-  double difference = 0;
-  double norm = 0;
-  for (const auto& item : b.named_parameters()) {
-    difference += (a.named_parameters()[item.key()] - item.value()).pow(2).sum().item<double>();
-    norm += item.value().pow(2).sum().item<double>();
-  }
-  return std::sqrt(difference / norm);
 }
 
 template <class Net>

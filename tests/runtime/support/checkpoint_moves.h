@@ -61,7 +61,7 @@ void unpack(const std::string& bytes, at::Device device, const std::string& name
 /// When a training that goes on reads its checkpoint.
 enum class Reads { kBeforeWrap, kAfterWrap };
 
-/// What the optimizer knows of the parameters. Collective.
+/// The state that the optimizer has of the parameters. Collective.
 inline std::vector<at::Tensor> state_of(Adam& optimizer, const Net& net) {
   const auto whole = optimizer.whole_state(kAllRanks);
   std::vector<at::Tensor> result;

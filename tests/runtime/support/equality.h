@@ -9,6 +9,7 @@
 #include <torch/utils.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -138,6 +139,21 @@ inline double largest_difference(const nn::Module& a, const nn::Module& b) {
     largest = std::max(largest, difference / tensors[index].abs().max().item<double>());
   }
   return largest;
+}
+
+/// Of the parameters, all together: the norm of the difference in times of that of `expected`. On devices of any kind.
+/// (The running statistics of a batch norm are those of a rank's own part.)
+inline double normwise_difference(const nn::Module& actual, const nn::Module& expected) {
+  double difference = 0;
+  double norm = 0;
+  const auto in_double = [](const at::Tensor& tensor) { return tensor.detach().to(at::kCPU, at::kDouble); };
+  const auto others = actual.named_parameters();
+  for (const auto& item : expected.named_parameters()) {
+    const at::Tensor wanted = in_double(item.value());
+    difference += (in_double(others[item.key()]) - wanted).pow(2).sum().item<double>();
+    norm += wanted.pow(2).sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
 }
 
 template <class Net>
