@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include "base/clock.h"
 #include "store/server.h"
+#include "support/process_memory.h"
 #include "support/raw_socket.h"
 #include "support/store_client.h"
 #include "support/store_server_thread.h"
@@ -27,11 +27,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryTells = false;  // a sanitizer keeps what was freed
-#else
-constexpr bool kMemoryTells = true;
-#endif
+using test::kMemoryTells;
+using test::resident_bytes;
 
 constexpr long kMiB = 1024 * 1024;
 
@@ -41,14 +38,6 @@ std::string encoded(const StoreRequest& request) {
   std::string bytes;
   append_request(bytes, request);
   return bytes;
-}
-
-long resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stol(line.substr(6)) * 1024;
-  }
-  return 0;
 }
 
 /// Raises the limit of descriptors, and says how many connections fit below it.

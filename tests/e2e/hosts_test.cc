@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "support/lrun_process.h"
+#include "support/process_memory.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
 
@@ -211,21 +212,6 @@ TEST_F(Hosts, AreNotWaitedForByASshThatStaysAfterTheirEnd) {
   EXPECT_TRUE(lrun.processes().empty()) << "the ssh is ours";
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryTells = false;  // a sanitizer keeps what was freed
-#else
-constexpr bool kMemoryTells = true;
-#endif
-
-/// The most memory that the process ever had; 0: it is gone.
-long peak_kibibytes(pid_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::stol(line.substr(6));
-  }
-  return 0;
-}
-
 TEST_F(Hosts, KeepLittleOfWhatASlowReaderHasNotTaken) {
   constexpr std::size_t kLines = std::size_t{1} << 20U;
   const std::string line(63, 'x');
@@ -245,9 +231,9 @@ TEST_F(Hosts, KeepLittleOfWhatASlowReaderHasNotTaken) {
     return lrun.out().size() >= expected;
   })) << lrun.err();
   long peak = 0;
-  for (const pid_t pid : lrun.processes()) peak = std::max(peak, peak_kibibytes(pid));
+  for (const pid_t pid : lrun.processes()) peak = std::max(peak, peak_bytes(pid));
   EXPECT_GT(peak, 0);
-  EXPECT_TRUE(!kMemoryTells || peak < 32 * 1024) << peak << " KiB";
+  EXPECT_TRUE(!kMemoryTells || peak < 32 << 20) << peak << " bytes";
   EXPECT_EQ(::write(opener.get(), "\n\n", 2), 2);
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(lrun.out().size(), expected);
