@@ -11,6 +11,7 @@
 #include <lrun/error.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -100,7 +101,7 @@ class NcclCollectives final : public GroupMember {
     Call call = call_with(Call::Operation::kBroadcast, tensor);
     call.root = root;
     const at::Tensor here = on_gpu(tensor);
-    const auto work = start("broadcast", call, {here}, [&](ncclComm_t communicator) {
+    const auto work = start("broadcast", "ncclBroadcast", call, {here}, [&](ncclComm_t communicator) {
       return ncclBroadcast(here.const_data_ptr(), here.mutable_data_ptr(), here.nbytes(), ncclUint8, root, communicator,
                            stream_.stream());
     });
@@ -112,7 +113,7 @@ class NcclCollectives final : public GroupMember {
     const at::Tensor from = on_gpu(input);
     const at::Tensor to = on_gpu(output);
     const Call call = call_with(Call::Operation::kAllGather, input);
-    const auto work = start("all_gather", call, {from, to}, [&](ncclComm_t communicator) {
+    const auto work = start("all_gather", "ncclAllGather", call, {from, to}, [&](ncclComm_t communicator) {
       return ncclAllGather(from.const_data_ptr(), to.mutable_data_ptr(), from.nbytes(), ncclUint8, communicator,
                            stream_.stream());
     });
@@ -127,7 +128,7 @@ class NcclCollectives final : public GroupMember {
     const at::Tensor to = on_gpu(output);
     Call call = call_with(Call::Operation::kReduceScatter, output);
     call.op = static_cast<std::int32_t>(op);
-    const auto work = start("reduce_scatter", call, {from, to}, [&](ncclComm_t communicator) {
+    const auto work = start("reduce_scatter", "ncclReduceScatter", call, {from, to}, [&](ncclComm_t communicator) {
       return ncclReduceScatter(from.const_data_ptr(), to.mutable_data_ptr(), static_cast<std::size_t>(to.numel()), type,
                                operation, communicator, stream_.stream());
     });
@@ -153,7 +154,8 @@ class NcclCollectives final : public GroupMember {
   }
   [[nodiscard]] bool is_busy() {
     const std::lock_guard lock(mutex_);
-    return !in_flight_.empty() && !failure_;
+    const auto has_ended = [](const InFlight& work) { return work.end->is_reached(); };
+    return !failure_ && !std::ranges::all_of(in_flight_, has_ended);
   }
   [[nodiscard]] c10::DeviceIndex device() const { return device_; }
 
@@ -211,7 +213,7 @@ class NcclCollectives final : public GroupMember {
     const auto type = type_of(tensor);
     const auto operation = operation_of(tensor, op);
     const at::Tensor here = on_gpu(tensor);
-    auto work = start(name, call, {here}, [&](ncclComm_t communicator) {
+    auto work = start(name, "ncclAllReduce", call, {here}, [&](ncclComm_t communicator) {
       return ncclAllReduce(here.const_data_ptr(), here.mutable_data_ptr(), static_cast<std::size_t>(here.numel()), type,
                            operation, communicator, stream_.stream());
     });
@@ -219,7 +221,8 @@ class NcclCollectives final : public GroupMember {
     return work;
   }
 
-  std::unique_ptr<CollectiveWork> start(const char* name, const Call& call, std::initializer_list<at::Tensor> tensors,
+  std::unique_ptr<CollectiveWork> start(const char* name, const char* function, const Call& call,
+                                        std::initializer_list<at::Tensor> tensors,
                                         const std::function<ncclResult_t(ncclComm_t)>& operation) {
     require_usable();
     const c10::cuda::CUDAGuard guard(device_);
@@ -227,7 +230,10 @@ class NcclCollectives final : public GroupMember {
     try {
       work.ready->record(c10::cuda::getCurrentCUDAStream(device_).stream());
       work.ready->hold_back(stream_.stream());
-      communicator_.enqueue(operation, work.deadline);
+      for (const at::Tensor& tensor : tensors) {  // its memory is not reused before this stream is done with it
+        c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream_);
+      }
+      communicator_.enqueue(function, operation, work.deadline);
       work.end->record(stream_.stream());
     } catch (const CollectiveTimeout&) {
       time_out(work);
@@ -237,9 +243,6 @@ class NcclCollectives final : public GroupMember {
       forget(work);
       require_usable();  // aborted meanwhile: says why
       throw;
-    }
-    for (const at::Tensor& tensor : tensors) {  // its memory is not reused before this stream is done with it
-      c10::cuda::CUDACachingAllocator::recordStream(tensor.storage().data_ptr(), stream_);
     }
     return std::make_unique<Work>(*this, work.end);
   }
@@ -297,10 +300,9 @@ class NcclCollectives final : public GroupMember {
 
   /// Checks whether an operation that is still in flight can end.
   void look_at(const InFlight& oldest) {
-    if (const auto peer = group_.ended_peer()) {
-      return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
-    }
+    const auto peer = group_.ended_peer();  // asked first: a rank says why it fails, and then ends
     if (const auto said = hear(oldest)) return fail(*said, false);
+    if (peer) return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
     if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
       return fail(lost_rank(error, oldest), true);
     }
@@ -311,10 +313,9 @@ class NcclCollectives final : public GroupMember {
   /// NCCL notices a closed connection, not whose it was.
   Failure lost_rank(const std::string& error, const InFlight& oldest) {
     for (Backoff backoff(std::chrono::steady_clock::now() + kMomentToEnd, 20ms);; backoff.sleep()) {
-      if (const auto peer = group_.ended_peer()) {
-        return {Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name};
-      }
+      const auto peer = group_.ended_peer();
       if (const auto said = hear(oldest)) return *said;
+      if (peer) return {Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name};
       if (backoff.is_over()) {
         return {Failure::Kind::kPeerLost, "NCCL lost another rank during " + oldest.name + ": " + error};
       }

@@ -63,7 +63,7 @@ NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
   const ncclResult_t result =
       ncclCommInitRankConfig(&communicator_, group.options.world_size, id, group.options.rank, &config);
   try {
-    settle(result, deadline, [&group] {
+    settle("ncclCommInitRankConfig", result, deadline, [&group] {
       if (const auto peer = group.ended_peer()) throw PeerLost(*peer + " ended while the group was made");
     });
   } catch (...) {
@@ -75,22 +75,26 @@ NcclCommunicator::NcclCommunicator(const CudaGroup& group) {
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 /// A non-blocking call has only begun when it returns: waits for its end. With mutex_ held, or in the constructor.
-void NcclCommunicator::settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look) {
-  check_nccl(result, "a call");
+void NcclCommunicator::settle(const std::string& call, ncclResult_t result, SteadyTime deadline,
+                              const std::function<void()>& look) {
+  check_nccl(result, call);
+  is_in_progress_ = result == ncclInProgress;
   for (Backoff backoff(deadline, std::chrono::milliseconds(5)); result == ncclInProgress; backoff.sleep()) {
     check_nccl(ncclCommGetAsyncError(communicator_, &result), "ncclCommGetAsyncError");
-    check_nccl(result, "a call");
-    if (result != ncclInProgress) return;
+    check_nccl(result, call);
+    is_in_progress_ = result == ncclInProgress;
+    if (!is_in_progress_) return;
     if (aborting_) throw PeerLost("backend 'nccl': the group has been aborted");
     look();
     if (backoff.is_over()) throw CollectiveTimeout("backend 'nccl': the ranks did not connect before the deadline");
   }
 }
 
-void NcclCommunicator::enqueue(const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline) {
+void NcclCommunicator::enqueue(const std::string& call, const std::function<ncclResult_t(ncclComm_t)>& operation,
+                               SteadyTime deadline) {
   const std::lock_guard lock(mutex_);
   if (communicator_ == nullptr) throw PeerLost("backend 'nccl': the group has been aborted");
-  settle(operation(communicator_), deadline, [] {});
+  settle(call, operation(communicator_), deadline, [] {});
 }
 
 std::string NcclCommunicator::asynchronous_error() {
@@ -106,12 +110,16 @@ void NcclCommunicator::close(SteadyTime deadline) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (communicator_ == nullptr) return;
-    settle(ncclCommFinalize(communicator_), deadline, [] {});
-    ncclCommDestroy(communicator_);
-    communicator_ = nullptr;
+    if (!is_in_progress_) {
+      settle("ncclCommFinalize", ncclCommFinalize(communicator_), deadline, [] {});
+      ncclCommDestroy(communicator_);
+      communicator_ = nullptr;
+      return;
+    }
   } catch (const std::exception&) {
-    abort();
+    // Aborting is what is left.
   }
+  abort();
 }
 
 void NcclCommunicator::abort() noexcept {

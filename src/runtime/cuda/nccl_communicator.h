@@ -25,8 +25,9 @@ class NcclCommunicator {
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
   ~NcclCommunicator();
 
-  /// Puts an operation on its stream; the kernels run later. \throws Error, CollectiveTimeout
-  void enqueue(const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline);
+  /// Puts an operation on its stream; the kernels run later. \param call  as errors name it.
+  /// \throws Error, CollectiveTimeout
+  void enqueue(const std::string& call, const std::function<ncclResult_t(ncclComm_t)>& operation, SteadyTime deadline);
   /// An error that NCCL itself has noticed, such as a lost connection; empty if there is none.
   [[nodiscard]] std::string asynchronous_error();
   /// Frees the communicator once its kernels have ended on this rank and no other one needs it for them. Aborts it at
@@ -36,11 +37,12 @@ class NcclCommunicator {
   void abort() noexcept;
 
  private:
-  void settle(ncclResult_t result, SteadyTime deadline, const std::function<void()>& look);
+  void settle(const std::string& call, ncclResult_t result, SteadyTime deadline, const std::function<void()>& look);
 
   std::atomic<bool> aborting_{false};  // ends the waits of the thread that holds the mutex
   std::mutex mutex_;
   ncclComm_t communicator_ = nullptr;  // null once aborted
+  bool is_in_progress_ = false;        // also when nobody waits for the call any more: then it can only be aborted
 };
 
 }  // namespace lrun::detail

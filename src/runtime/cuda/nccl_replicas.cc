@@ -118,12 +118,12 @@ class NcclReplicas final : public ReplicaLink {
   /// In one group: communicators of one process are freed together.
   void abort() noexcept override {
     if (std::ranges::all_of(replicas_, [](const Replica& replica) { return replica.communicator == nullptr; })) return;
-    static_cast<void>(ncclGroupStart());
+    const bool is_group = ncclGroupStart() == ncclSuccess;
     for (Replica& replica : replicas_) {
       if (replica.communicator != nullptr) static_cast<void>(ncclCommAbort(replica.communicator));
       replica.communicator = nullptr;
     }
-    static_cast<void>(ncclGroupEnd());
+    if (is_group) static_cast<void>(ncclGroupEnd());
   }
 
  private:

@@ -21,12 +21,19 @@ class Mark {
     recorded_ = true;
   }
   void hold_back(cudaStream_t stream) const {
+    check_cuda(failure_, "cudaEventQuery");
     check_cuda(cudaStreamWaitEvent(stream, event_, 0), "cudaStreamWaitEvent");
   }
-  // CUDA takes an event that is in no stream yet for one that has been reached.
+  // CUDA takes an event that is in no stream yet for one that has been reached. Nothing more comes after a failure,
+  // which hold_back() throws.
   [[nodiscard]] bool is_reached() const {
     if (!recorded_) return false;
-    if (cudaEventQuery(event_) != cudaErrorNotReady) return true;
+    const cudaError_t result = cudaEventQuery(event_);
+    if (result == cudaSuccess) return true;
+    if (result != cudaErrorNotReady) {
+      failure_ = result;
+      return true;
+    }
     static_cast<void>(cudaGetLastError());  // else it is what the thread's next check of a kernel finds
     return false;
   }
@@ -36,6 +43,7 @@ class Mark {
  private:
   cudaEvent_t event_ = nullptr;
   std::atomic<bool> recorded_{false};
+  mutable std::atomic<cudaError_t> failure_{cudaSuccess};  // of a query
 };
 
 }  // namespace lrun::detail
