@@ -172,7 +172,7 @@ def two_ranks_on_one_gpu_are_told_that_nccl_refuses_them():
     ended = run_script(ONE_CARD, ["--devices", "2", "--accelerator", "cpu", "--grace", "5s"])
     expect(ended.returncode == 1, f"code {ended.returncode}: {ended.stdout}{ended.stderr}")
     told = verdict(ended.stderr)
-    expect("NCCL" in told, f"the verdict does not speak of NCCL: {ended.stderr}")
+    expect("NCCL: Duplicate GPU detected" in told, f"the verdict does not say why NCCL refuses: {ended.stderr}")
     expect("two ranks use the same GPU" in hint(ended.stderr), ended.stderr)
     shown = [line for line in ended.stderr.splitlines() if line.startswith("  | ") and "Duplicate GPU detected" in line]
     expect(shown, f"the reason is not shown below the verdict: {ended.stderr}")

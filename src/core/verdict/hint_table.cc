@@ -43,7 +43,7 @@ constexpr HintRule kRules[] = {
     {"nccl-shared-memory", "NCCL", "No space left on device",
      "/dev/shm is too small for NCCL: use 'docker run --shm-size=8g' or '--ipc=host'"},
     {"nccl-duplicate-gpu", "Duplicate GPU detected", "",
-     "two ranks use the same GPU: select the device by LOCAL_RANK before the first CUDA call"},
+     "two ranks use the same GPU: select it by LOCAL_RANK before the first CUDA call; ranks that share one need gloo"},
     {"nccl-system-error", "ncclSystemError", "",
      "NCCL_DEBUG=INFO shows the call that failed; often the network interface (NCCL_SOCKET_IFNAME) or memlock"},
     {"nccl-unhandled", "ncclUnhandledCudaError", "", "NCCL_DEBUG=INFO shows the CUDA call that failed"},

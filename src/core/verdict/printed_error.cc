@@ -2,10 +2,12 @@
 #include "verdict/printed_error.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "verdict/has_any.h"
 #include "verdict/native_error.h"
 #include "verdict/python_traceback.h"
 
@@ -20,11 +22,22 @@ bool belongs_to(const FoundError& python, const FoundError& native) {
   return native.line <= python.line + 2 || native.printed.error == kThreadsLeft;
 }
 
-/// True for lines of call stacks, and for lines that libraries print whenever a process ends.
+/// What torch adds to every error of CUDA.
+constexpr std::array kAdviceOnCuda{
+    std::string_view("Search for `cuda"),
+    std::string_view("CUDA kernel errors might be asynchronously reported"),
+    std::string_view("For debugging consider passing CUDA_LAUNCH_BLOCKING"),
+    std::string_view("Compile with `TORCH_USE_CUDA_DSA`"),
+    std::string_view("Device-side assertion tracking was not enabled"),
+};
+
+/// True for lines of call stacks, for lines that libraries print whenever a process ends, and for advice.
 bool is_noise(std::string_view line) {
-  for (const std::string_view beginning : {"frame #", "wandb: ", "[W"}) {
-    if (without_rank_prefix(line).starts_with(beginning)) return true;
+  const std::string_view text = without_rank_prefix(line);
+  for (const std::string_view beginning : {"frame #", "wandb: ", "[W", "Exception raised from "}) {
+    if (text.starts_with(beginning)) return true;
   }
+  if (has_any(text, kAdviceOnCuda)) return true;
   return line.find_first_not_of(" \t") == std::string_view::npos || line.starts_with(' ');
 }
 
@@ -58,6 +71,23 @@ PrintedError located(PrintedError why, const PrintedError& where) {
   return why;
 }
 
+/// 'CUDA error: an illegal memory access was encountered'; empty for other errors.
+std::string_view cuda_error_in(std::string_view error) {
+  const auto begin = error.find("CUDA error: ");
+  return begin == std::string_view::npos ? std::string_view() : error.substr(begin);
+}
+
+/// After an error of CUDA every later call has it too: the exception ends Python, and then a destructor or NCCL's
+/// watchdog aborts the process with the same error. The exception has the place.
+std::optional<FoundError> exception_before(const FoundError& abort, const std::vector<std::string>& lines) {
+  const std::string_view cause = cuda_error_in(abort.printed.error);
+  if (cause.empty()) return std::nullopt;
+  const auto end = lines.begin() + static_cast<std::ptrdiff_t>(abort.line);
+  std::optional<FoundError> earlier = find_python_error({lines.begin(), end});
+  const bool same = earlier && cuda_error_in(earlier->printed.error) == cause;
+  return same && is_the_end(earlier, lines, abort.line) ? earlier : std::nullopt;
+}
+
 /// Puts what a kernel asserted in front: the exception says only that something was. The kernel prints it before the
 /// traceback, once for each thread.
 PrintedError with_assertion_of_kernel(PrintedError printed, const std::vector<std::string>& lines) {
@@ -80,6 +110,11 @@ PrintedError find_printed_error(const std::vector<std::string>& all, bool may_be
   if (!is_the_end(python, lines, lines.size()) || (!may_be_an_exception && !fatal)) python.reset();
   const bool before_signal = signal && native && native->line < python->line;
   if (!is_the_end(native, lines, before_signal ? python->line : lines.size())) native.reset();
+  if (native) {
+    if (auto earlier = exception_before(*native, lines)) {
+      return with_assertion_of_kernel(std::move(earlier->printed), lines);
+    }
+  }
   if (signal && python && native) return located(std::move(native->printed), python->printed);
   if (python && (!native || belongs_to(*python, *native))) {
     return with_assertion_of_kernel(std::move(python->printed), lines);

@@ -94,13 +94,24 @@ void add_frame(PrintedError& printed, const Lines& lines, std::size_t frame, std
   }
 }
 
+/// NCCL's refusal of a call by its reason: the exception's own line names a source file of torch's and the version.
+std::string error_of_nccl(const std::string& error, std::string_view reason) {
+  constexpr std::string_view kWhere = ": NCCL error in: ";
+  const auto where = error.find(kWhere);
+  const bool refused = where != std::string::npos && error.find(", invalid usage", where) != std::string::npos;
+  return refused ? error.substr(0, where) + ": NCCL: " + std::string(reason) : error;
+}
+
 /// The exception's line and the following lines of its text, up to an empty line or another report.
 void add_message(PrintedError& printed, const Lines& lines, std::size_t named) {
   printed.error = lines[named];
   std::size_t end = named + kMostMessageLines;
   for (std::size_t i = named; i < std::min(lines.size(), end); ++i) {
     const std::string_view line = lines[i];
-    if (line == kReasonFollows) ++end;
+    if (line == kReasonFollows) {
+      ++end;
+      if (!lines[i + 1].empty()) printed.error = error_of_nccl(printed.error, lines[i + 1]);
+    }
     const bool ends =
         line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with("terminate called ");
     if (i > named && ends) break;

@@ -146,8 +146,80 @@ TEST(PrintedError, HaveTheReasonThatNcclGivesBelowItsOtherLines) {
       "[rank1]: Last error:",
       "[rank1]: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60",
   });
-  EXPECT_EQ(words.error, "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, invalid usage");
+  EXPECT_EQ(
+      words.error,
+      "torch.distributed.DistBackendError: NCCL: Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60");
   EXPECT_EQ(words.lines.back(), "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 60");
+}
+
+TEST(PrintedError, OfALostPeerKeepTheWordsOfNccl) {
+  const PrintedError words = find_printed_error({
+      "Traceback (most recent call last):",
+      "  File \"/home/me/train.py\", line 31, in <module>",
+      "    dist.all_reduce(t)",
+      "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, remote process exited or there was a "
+      "network error, NCCL version 2.28.9",
+      "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
+      "Last error:",
+      "socketProgressOpt: Call to recv failed",
+  });
+  EXPECT_NE(words.error.find("remote process exited"), std::string::npos) << words.error;
+}
+
+/// As torch 2.11 prints an error of CUDA.
+void add_error_of_cuda(Lines& lines, const std::string& prefix, const std::string& first) {
+  lines.push_back(prefix + first + "CUDA error: an illegal memory access was encountered");
+  for (const char* const advice :
+       {"Search for `cudaErrorIllegalAddress' in https://docs.nvidia.com/cuda/ for more information.",
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
+        "incorrect.",
+        "For debugging consider passing CUDA_LAUNCH_BLOCKING=1",
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."}) {
+    lines.push_back(prefix + advice);
+  }
+  lines.emplace_back();
+}
+
+TEST(PrintedError, OfCudaAreTheExceptionAlsoWhereTheWatchdogAbortsWithTheSameOne) {
+  Lines lines{
+      "[rank0]: Traceback (most recent call last):",
+      "[rank0]:   File \"/home/me/train.py\", line 15, in step",
+      "[rank0]:     loss.item()",
+  };
+  add_error_of_cuda(lines, "[rank0]: ", "torch.AcceleratorError: ");
+  add_error_of_cuda(
+      lines, "",
+      "[rank0]:[E1126 06:55:15.304432724 ProcessGroupNCCL.cpp:2093] [PG ID 0 PG GUID 0(default_pg) Rank 0] "
+      "Process group watchdog thread terminated with exception: ");
+  lines.emplace_back(
+      "Exception raised from c10_cuda_check_implementation at CUDAException.cpp:44 (most recent first):");
+  lines.emplace_back("frame #0: c10::Error::Error(c10::SourceLocation) + 0x9d (0x7f10 in /x/libc10.so)");
+  lines.emplace_back("terminate called after throwing an instance of 'c10::DistBackendError'");
+  add_error_of_cuda(lines, "",
+                    "  what():  [PG ID 0 PG GUID 0(default_pg) Rank 0] Process group watchdog thread terminated with "
+                    "exception: ");
+  const Lines without_report = lines;
+  lines.insert(lines.end(), {"Fatal Python error: Aborted", "",
+                             "Current thread 0x00007f158aa64b80 (most recent call first):", "  <no Python frame>"});
+  for (const Lines& printed : {without_report, lines}) {
+    const PrintedError words = find_printed_error(printed);
+    EXPECT_EQ(words.error, "torch.AcceleratorError: CUDA error: an illegal memory access was encountered");
+    EXPECT_EQ(words.location, "train.py:15 in step");
+  }
+}
+
+TEST(PrintedError, OfCudaAreTheAbortWhereAnotherExceptionCameBefore) {
+  Lines lines{"Traceback (most recent call last):",
+              "  File \"/home/me/train.py\", line 15, in step",
+              "    loss.item()",
+              "ValueError: handled",
+              "step 16",
+              "step 17",
+              "step 18"};
+  lines.emplace_back("terminate called after throwing an instance of 'c10::AcceleratorError'");
+  add_error_of_cuda(lines, "", "  what():  ");
+  EXPECT_EQ(find_printed_error(lines).error,
+            "c10::AcceleratorError: CUDA error: an illegal memory access was encountered");
 }
 
 TEST(PrintedError, HaveWhatAKernelAsserted) {
