@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,6 +36,23 @@ TEST(Placement, RefusesABusyGpuBeforeAnythingIsStarted) {
   LrunProcess shared({"--devices", "1", "--share-gpus", "echo", "started"}, busy);
   EXPECT_EQ(shared.wait().code, 0);
   EXPECT_EQ(shared.err(), "");
+}
+
+TEST(Placement, IsToldByStatusWithTheMemoryAndTimeOfTheGpu) {
+  LrunProcess run({"-n", "2", "sh", "-c", "echo pid $$; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] pid ") && run.wait_for("[1] pid "));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(run.run_folder() / "control.sock"); }));
+  const std::string out = run.out();
+  const std::string pid = std::to_string(std::stoi(out.substr(out.find("[1] pid ") + 8)));
+  LrunProcess::Options options = machine({{"FAKE_NVML_GPUS", "2"}, {"FAKE_NVML_PROCESS", pid}});
+  options.environment["LRUN_STATE"] = run.state().string();
+  LrunProcess status({"status"}, options);
+  EXPECT_EQ(status.wait().code, 0) << status.err();
+  EXPECT_THAT(status.out(), mentions({"\n  rank 1  running  GPU 0: 300 MiB, 87 %  pid " + pid + "\n"}));
+  options.environment["FAKE_NVML_TROUBLE"] = "hang";
+  LrunProcess without(std::vector<std::string>{"status"}, options);
+  EXPECT_EQ(without.wait().code, 0) << without.err();
+  EXPECT_THAT(without.out(), mentions({"\n  rank 1  running  pid " + pid + "\n"}));
 }
 
 TEST(Placement, OutlivesADriverThatCrashes) {

@@ -1,3 +1,5 @@
+// Opens NVIDIA's management library and looks its entry points up. nvml.cc, read_driver.cc and gpu_use.cc ask through
+// it, each in a child process.
 #include "cluster/nvml_library.h"
 
 #include <dlfcn.h>
@@ -78,6 +80,8 @@ bool NvmlLibrary::find_all() {
   if (!find(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v3")) {
     find(compute_processes, "nvmlDeviceGetComputeRunningProcesses_v2");
   }
+  find(process_samples, "nvmlDeviceGetProcessUtilization");
+  find(rates, "nvmlDeviceGetUtilizationRates");
   find(mig_mode, "nvmlDeviceGetMigMode");
   find(most_instances, "nvmlDeviceGetMaxMigDeviceCount");
   find(instance, "nvmlDeviceGetMigDeviceHandleByIndex");

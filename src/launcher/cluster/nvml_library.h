@@ -36,6 +36,21 @@ class NvmlLibrary {
     unsigned compute_instance;
   };
 
+  /// nvmlProcessUtilizationSample_t.
+  struct ProcessSample {
+    unsigned pid;
+    unsigned long long time_us;  ///< since the epoch
+    unsigned compute_percent;
+    unsigned memory_percent;
+    unsigned encoder_percent;
+    unsigned decoder_percent;
+  };
+  /// nvmlUtilization_t.
+  struct Rates {
+    unsigned compute_percent;
+    unsigned memory_percent;
+  };
+
   /// True when the library is loaded, or the machine has a trace of a driver: its device nodes, or the library where
   /// the loader would find it. This is cheap. The loader itself looks in some fifty places, which takes a tenth of the
   /// time of a short run.
@@ -60,6 +75,8 @@ class NvmlLibrary {
   Return (*pci_info)(Device, PciInfo*) = nullptr;
   Return (*compute_mode)(Device, int*) = nullptr;
   Return (*compute_processes)(Device, unsigned*, ProcessInfo*) = nullptr;
+  Return (*process_samples)(Device, ProcessSample*, unsigned*, unsigned long long since_us) = nullptr;
+  Return (*rates)(Device, Rates*) = nullptr;
   Return (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
   Return (*most_instances)(Device, unsigned*) = nullptr;
   Return (*instance)(Device, unsigned, Device*) = nullptr;

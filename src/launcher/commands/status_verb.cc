@@ -3,9 +3,11 @@
 #include <chrono>
 #include <optional>
 
+#include "base/process_stat.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/control_client.h"
+#include "inspect/gpu_use.h"
 #include "inspect/run_directory.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
@@ -18,6 +20,17 @@ constexpr Duration kStatusLimit(2000);
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Adds what the driver says about the ranks' processes.
+void add_gpus(std::vector<RunStatus>& runs) {
+  if (runs.empty()) return;
+  const std::vector<ProcessOnGpu> processes = read_gpu_use(kStatusLimit);
+  const auto parent_of = [](pid_t pid) {
+    const std::optional<ProcessStat> stat = stat_of_process(pid);
+    return stat ? stat->parent : 0;
+  };
+  for (RunStatus& run : runs) add_gpu_use(run, processes, parent_of);
 }
 
 }  // namespace
@@ -35,6 +48,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
       silent.push_back(run.id);
     }
   }
+  add_gpus(answered);
   std::string text;
   for (const RunStatus& status : answered) text += status_text(status, now_ms());
   if (text.empty() && silent.empty()) text = fmt::format("no run is alive in '{}'\n", state.string());

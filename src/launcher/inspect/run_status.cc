@@ -10,9 +10,14 @@ namespace {
 using Json = nlohmann::json;
 
 Json json_of(const WorkerStatus& worker) {
-  return {{"rank", worker.rank},          {"local_rank", worker.local_rank}, {"pid", worker.pid},
-          {"running", worker.running},    {"stopped", worker.stopped},       {"ending", worker.ending},
-          {"last_line", worker.last_line}};
+  Json gpus = Json::array();
+  for (const GpuUse& use : worker.gpus) {
+    const auto known = [](int value) { return value < 0 ? Json() : Json(value); };
+    gpus.push_back({{"gpu", use.gpu}, {"memory_mib", known(use.memory_mib)}, {"percent", known(use.percent)}});
+  }
+  return {{"rank", worker.rank},           {"local_rank", worker.local_rank}, {"pid", worker.pid},
+          {"running", worker.running},     {"stopped", worker.stopped},       {"ending", worker.ending},
+          {"last_line", worker.last_line}, {"gpus", std::move(gpus)}};
 }
 
 WorkerStatus worker_from(const Json& json) {

@@ -10,6 +10,15 @@
 
 namespace lrun::launcher {
 
+/// What a rank uses of one GPU.
+struct GpuUse {
+  int gpu = 0;          ///< its number, as nvidia-smi counts
+  int memory_mib = -1;  ///< -1: unknown
+  int percent = -1;     ///< of the GPU's time, lately; -1: unknown
+
+  bool operator==(const GpuUse&) const = default;
+};
+
 /// One worker of a living run.
 struct WorkerStatus {
   int rank = 0;
@@ -19,6 +28,7 @@ struct WorkerStatus {
   std::string ending;     ///< 'exited with code 0'; empty while it runs
   std::string last_line;  ///< the last that it printed, safe for a terminal; empty: none, or lrun does not read it
   bool stopped = false;   ///< it runs, but a signal has stopped it (SIGSTOP)
+  std::vector<GpuUse> gpus = {};  ///< that its processes compute on; its launcher does not say, see add_gpu_use()
 
   bool operator==(const WorkerStatus&) const = default;
 };

@@ -21,6 +21,7 @@ constexpr std::size_t kMostCommandColumns = 60;
 struct StatusGroup {
   std::vector<int> ranks;
   std::string state;
+  std::string gpus;
   std::string last_line;
 };
 
@@ -29,17 +30,29 @@ std::string state_of(const WorkerStatus& worker) {
   return worker.stopped ? "stopped" : "running";
 }
 
+/// 'GPU 0: 3412 MiB, 87 %'; empty for none.
+std::string gpus_of(const WorkerStatus& worker) {
+  std::string text;
+  for (const GpuUse& use : worker.gpus) {
+    text += fmt::format("{}GPU {}", text.empty() ? "" : "; ", use.gpu);
+    if (use.memory_mib >= 0) text += fmt::format(": {} MiB", use.memory_mib);
+    if (use.percent >= 0) text += fmt::format("{} {} %", use.memory_mib >= 0 ? "," : ":", use.percent);
+  }
+  return text;
+}
+
 std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
   std::vector<StatusGroup> groups;
   for (const WorkerStatus& worker : workers) {
     const std::string state = state_of(worker);
+    const std::string gpus = gpus_of(worker);
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const StatusGroup& group) {
-      return group.state == state && group.last_line == worker.last_line;
+      return group.state == state && group.gpus == gpus && group.last_line == worker.last_line;
     });
     if (same != groups.end()) {
       same->ranks.push_back(worker.rank);
     } else {
-      groups.push_back({{worker.rank}, state, worker.last_line});
+      groups.push_back({{worker.rank}, state, gpus, worker.last_line});
     }
   }
   return groups;
@@ -96,14 +109,17 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   const std::vector<StatusGroup> groups = grouped(status.workers);
   std::size_t widest_ranks = 0;
   std::size_t widest_state = 0;
+  std::size_t widest_gpus = 0;
   for (const StatusGroup& group : groups) {
     widest_ranks = std::max(widest_ranks, ranks_text(group.ranks).size());
     widest_state = std::max(widest_state, group.state.size());
+    widest_gpus = std::max(widest_gpus, group.gpus.size());
   }
   for (const StatusGroup& group : groups) {
-    std::string line =
-        fmt::format("  {:{}}  {:{}}  {}", ranks_text(group.ranks), widest_ranks, terminal_safe(group.state),
-                    widest_state, shortened(terminal_safe(group.last_line), kMostLineColumns));
+    std::string line = fmt::format("  {:{}}  {:{}}  ", ranks_text(group.ranks), widest_ranks,
+                                   terminal_safe(group.state), widest_state);
+    if (widest_gpus > 0) line += fmt::format("{:{}}  ", group.gpus, widest_gpus);
+    line += shortened(terminal_safe(group.last_line), kMostLineColumns);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }

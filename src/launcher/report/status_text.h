@@ -9,8 +9,8 @@
 
 namespace lrun::launcher {
 
-/// The text of `lrun status` about one run: a line about the run, then a line for each rank with its last printed line.
-/// Ranks with the same status share a line.
+/// The text of `lrun status` about one run: a line about the run, then a line for each rank with what it uses of GPUs
+/// and its last printed line. Ranks with the same status share a line.
 /// \param now_ms  since the epoch: for a launcher that does not report how long it runs
 std::string status_text(const RunStatus& status, std::int64_t now_ms);
 

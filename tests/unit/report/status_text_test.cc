@@ -29,6 +29,19 @@ TEST(StatusText, SaysTheSameOfManyRanksOnce) {
             "  rank 3     exited with code 0  done\n");
 }
 
+TEST(StatusText, SaysWhatRanksUseOfGpus) {
+  RunStatus status = four_ranks();
+  status.workers[0].gpus = {{0, 3412, 87}};
+  status.workers[0].last_line = "loss 0.25";
+  status.workers[1].gpus = {{1, 300, -1}, {2, -1, 4}};
+  status.workers.resize(3);
+  const std::string text = status_text(status, 0);
+  EXPECT_EQ(text.substr(text.find('\n') + 1),
+            "  rank 0  running  GPU 0: 3412 MiB, 87 %       loss 0.25\n"
+            "  rank 1  running  GPU 1: 300 MiB; GPU 2: 4 %\n"
+            "  rank 2  running\n");
+}
+
 TEST(StatusText, SaysWhatTheRunIsDoing) {
   RunStatus status = four_ranks();
   const auto first_line = [&] {
