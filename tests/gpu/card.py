@@ -44,10 +44,11 @@ def expect_free(seconds=20):
     return round(time.monotonic() - begin, 2)
 
 
-def read_until(stream, words, seconds):
-    """Reads a pipe up to a line that has the words. Fails the case where it ends, or the time is over, before that."""
+def read_until(stream, words, seconds, times=1):
+    """Reads a pipe until the words have come so many times. Fails the case where it ends, or the time is over, before
+    that."""
     end, text = time.monotonic() + seconds, b""
-    while words.encode() not in text:
+    while text.count(words.encode()) < times:
         ready = select.select([stream], [], [], max(0.0, end - time.monotonic()))[0]
         expect(ready, f"no '{words}' after {seconds} s: {text.decode(errors='replace')}")
         piece = os.read(stream.fileno(), 65536)

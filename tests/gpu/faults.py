@@ -61,6 +61,36 @@ for step in range(3):
     loss.backward()
 """
 
+# Every later call has the error too: Python ends with it, and NCCL's watchdog aborts with it, whichever is the first.
+ASSERT_UNDER_NCCL = """
+import atexit
+import time
+import torch
+import torch.distributed as dist
+torch.cuda.set_device(0)
+dist.init_process_group("nccl")
+classes = torch.ones(4, device="cuda")
+dist.all_reduce(classes)
+torch.cuda.synchronize()
+atexit.register(time.sleep, 2)
+index = torch.tensor([9], device="cuda")
+torch.cuda._sleep(1 << 29)
+dist.all_reduce(torch.ones(4, device="cuda"), async_op=True)
+picked = classes[index]
+torch.cuda.synchronize()  # here
+"""
+
+ONE_OF_TWO = """
+import torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+weight = torch.ones(4, device="cuda:0")
+dist.all_reduce(weight)
+if dist.get_rank() == 1:
+    kept = torch.empty(1 << 42, dtype=torch.uint8, device="cuda:0")  # here
+dist.all_reduce(weight)
+"""
+
 ENDLESS = """
 import os
 import signal
@@ -147,6 +177,38 @@ def explains_a_tensor_on_another_device():
 @case
 def explains_a_loss_that_is_not_a_number():
     return expect_explained(NOT_A_NUMBER, "ValueError: the loss is nan in step 2")
+
+
+@case
+def explains_an_error_of_cuda_after_which_nccl_aborts():
+    need_gpu()
+    expect_free()
+    with tempfile.TemporaryDirectory() as folder:
+        path, place = written(folder, ASSERT_UNDER_NCCL)
+        ended = run([LRUN, "--devices", "1", sys.executable, path])
+    aborted = ended.returncode == 128 + signal.SIGABRT
+    expect(aborted or ended.returncode == 1, f"code {ended.returncode}: {ended.stderr}")
+    free_after = expect_free()
+    told = verdict(ended.stderr)
+    expect_words(told, ["rank 0 (", "GPU 0 on ", "CUDA error: device-side assert triggered"], ended.stderr)
+    if "torch.AcceleratorError" in ended.stderr:  # else the watchdog came before Python could say where
+        expect_words(told, [f" at {place}"], ended.stderr)
+    return {"verdict": told, "hint": hint(ended.stderr), "aborted": aborted, "free_after_s": free_after,
+            "text": ended.stderr}
+
+
+@case
+def names_the_one_of_two_ranks_on_a_gpu_that_fails():
+    need_gpu()
+    expect_free()
+    with tempfile.TemporaryDirectory() as folder:
+        path, place = written(folder, ONE_OF_TWO)
+        ended = run([LRUN, "--devices", "2", "--accelerator", "cpu", "--grace", "5s", sys.executable, path])
+    expect(ended.returncode == 1, f"code {ended.returncode}: {ended.stderr}")
+    free_after = expect_free()
+    told = verdict(ended.stderr)
+    expect_words(told, ["rank 1 (", "OutOfMemoryError: CUDA out of memory", f" at {place}"], ended.stderr)
+    return {"verdict": told, "free_after_s": free_after}
 
 
 @case

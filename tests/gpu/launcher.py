@@ -4,15 +4,67 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
-from card import Occupant, expect_free, fact, hint, verdict
+from card import Occupant, expect_free, fact, hint, need_module, read_until, verdict
 from kit import LRUN, Skipped, case, environment, expect, gpu_count, main, need_gpu, run
 
 REFUSED = 125
 SHOW = ["sh", "-c", 'echo "rank=$RANK local=$LOCAL_RANK devices=$LRUN_DEVICES kind=$LRUN_ACCELERATOR '
         'visible=${CUDA_VISIBLE_DEVICES-unset}"']
 TIMES = 7
+
+# Rank 0 computes all the time, rank 1 only holds memory.
+TWO_RANKS = """
+import os, time, torch
+rank = int(os.environ["RANK"])
+kept = torch.ones((1 + rank) << 28, dtype=torch.uint8, device="cuda:0")
+work = torch.ones(4096, 4096, device="cuda:0")
+torch.cuda.synchronize()
+print("rank", rank, "is up", flush=True)
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    if rank == 0:
+        for _ in range(20):
+            work @ work
+        torch.cuda.synchronize()
+    else:
+        time.sleep(0.1)
+"""
+
+
+class TwoRanks:
+    """A run of two ranks that share the first GPU, in a state folder of its own."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.state = {"LRUN_STATE": self.folder.name}
+        words = [LRUN, "--devices", "2", "--accelerator", "cpu", "--grace", "5s", sys.executable, "-c", TWO_RANKS]
+        self.lrun = subprocess.Popen(words, env=environment(**self.state), stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            read_until(self.lrun.stdout, "is up\n", 60, times=2)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.lrun.terminate()
+        try:
+            self.lrun.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.lrun.kill()
+            self.lrun.wait()
+        self.lrun.stdout.close()
+        self.folder.cleanup()
+
+    def status(self):
+        """The two workers as `lrun status` has them, and its text."""
+        answer = run([LRUN, "status", "--json"], **self.state)
+        expect(answer.returncode == 0, answer.stderr)
+        return json.loads(answer.stdout)["runs"][0]["workers"], run([LRUN, "status"], **self.state).stdout
 
 
 def need_one_gpu():
@@ -153,6 +205,28 @@ def refuses_a_busy_gpu_and_names_who_has_it():
                f"doctor: code {doctor.returncode}: {doctor.stdout}{doctor.stderr}")
     expect_free()
     expect_gpu(["--devices", "1"])
+
+
+@case
+def tells_in_status_what_each_rank_uses_of_the_gpu():
+    need_gpu()
+    need_module("torch")
+    expect_free()
+    with TwoRanks() as ranks:
+        end = time.monotonic() + 10
+        while True:  # the driver samples the use of time every now and then
+            workers, text = ranks.status()
+            uses = [worker["gpus"][0] if worker["gpus"] else {} for worker in workers]
+            busy = [use.get("percent") for use in uses]
+            if (busy[0] or 0) >= 50 or time.monotonic() > end:
+                break
+            time.sleep(0.2)
+    free_after = expect_free()
+    expect([use.get("gpu") for use in uses] == [0, 0], f"not both on GPU 0: {text}")
+    memory = [use["memory_mib"] for use in uses]
+    expect(memory[0] and 256 <= memory[1] - memory[0] <= 512, f"rank 1 has 256 MiB more than rank 0: {text}")
+    expect((busy[0] or 0) >= 50 and (busy[1] or 0) <= 5, f"rank 0 computes, rank 1 does not: {text}")
+    return {"text": text, "free_after_s": free_after}
 
 
 @case
