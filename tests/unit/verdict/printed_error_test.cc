@@ -38,8 +38,7 @@ TEST(PrintedError, AreFoundWhereTheBeginningOfTheTracebackWasNotKept) {
   const PrintedError words = find_printed_error({
       "[rank1]:     return function(*args, **kwargs)",
       "[rank1]:            ^^^^^^^^",
-      "[rank1]:   File \"/venv/lib/python3.11/site-packages/lightning/pytorch/strategies/strategy.py\", line 634, in "
-      "forward",
+      "[rank1]:   File \"/venv/lib/python3.11/site-packages/lightning/strategies/strategy.py\", line 634, in forward",
       "[rank1]:     out = method(*_args, **_kwargs)",
       "[rank1]:   File \"/home/me/train.py\", line 6, in training_step",
       "[rank1]:     raise ValueError(\"bad batch\")",
@@ -157,8 +156,8 @@ TEST(PrintedError, OfALostPeerKeepTheWordsOfNccl) {
       "Traceback (most recent call last):",
       "  File \"/home/me/train.py\", line 31, in <module>",
       "    dist.all_reduce(t)",
-      "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, remote process exited or there was a "
-      "network error, NCCL version 2.28.9",
+      ("torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:93, remote process exited or there was a "
+       "network error, NCCL version 2.28.9"),
       "ncclRemoteError: A call failed possibly due to a network error or a remote process exiting prematurely.",
       "Last error:",
       "socketProgressOpt: Call to recv failed",
