@@ -45,7 +45,7 @@ HostStart start_of(int index, const std::vector<std::string>& command) {
   order.devices = "1";
   order.run_name = "detour";
   order.secret = "a secret";
-  return {{order.name, false, LRUN_PROGRAM, order}, command};
+  return {{false, order}, command};
 }
 
 /// Runs a head, which makes at most so many connections itself.
@@ -55,8 +55,9 @@ Head::End run_head(const std::vector<HostStart>& starts, Head::Options options,
   std::vector<HostLinks::Host> ends;
   for (const HostStart& start : starts) {
     hosts.push_back(start.host);
-    ends.push_back({start.host.name, false, start.command, start.relay_command});
+    ends.push_back({start.host.order.name, false, start.command, start.relay_command});
   }
+  options.program = LRUN_PROGRAM;
   options.grace = Duration(1000);
   EventLoop loop;
   HostOutput output(loop, hosts.size(), LogOptions{}, false);

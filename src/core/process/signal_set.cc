@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "process/exit_codes.h"
 
@@ -19,6 +20,13 @@ std::vector<int> without_ignored(std::vector<int> numbers) {
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::erase_if(numbers, is_ignored);
+  return numbers;
+}
+
+std::vector<int> block_unless_ignored(std::vector<int> numbers) {
+  numbers = without_ignored(std::move(numbers));
+  const sigset_t set = signal_set(numbers);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
   return numbers;
 }
 

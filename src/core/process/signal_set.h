@@ -21,6 +21,9 @@ bool is_ignored(int signal_number);
 /// Sorts the signals, each once, and leaves out those that this process was started to ignore (nohup).
 std::vector<int> without_ignored(std::vector<int> numbers);
 
+/// Blocks these signals, but for those that this process was started to ignore. \return the blocked ones, sorted.
+std::vector<int> block_unless_ignored(std::vector<int> numbers);
+
 /// Dies of the signal as if it had never been handled, so that a shell, make or Slurm sees the truth.
 [[noreturn]] void die_of(int signal_number);
 

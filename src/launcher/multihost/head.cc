@@ -43,7 +43,7 @@ Head::Head(EventLoop& loop, std::vector<Host> hosts, Options options, HostOutput
       sink_(sink),
       messages_(hosts_.size()),
       close_limits_(hosts_.size()) {
-  for (const Host& host : hosts_) table_.add(host.name, host.here);
+  for (const Host& host : hosts_) table_.add(host.order.name, host.here);
   output_.set_events(
       {.filled = [this](bool full) { links_->pause(full); }, .closed = [this] { send_to_all(Kind::kCloseOut, ""); }});
   links_ = make_links({.order = [this](std::size_t host) { return encode(hosts_[host].order); },
@@ -88,7 +88,7 @@ void Head::received(std::size_t host, const NodeFrame& frame) {
     case Kind::kOwnWords:
       if (!messages_.is_new(frame.payload)) return;
       return sink_.print_lines(
-          text_of_node(frame.payload, hosts_.size() > 1 ? hosts_[host].name : std::string(), sink_.colour()));
+          text_of_node(frame.payload, hosts_.size() > 1 ? table_[host].name : std::string(), sink_.colour()));
     case Kind::kBegun:
       return table_.begun(host);
     case Kind::kEnded:
@@ -116,13 +116,13 @@ void Head::links_ended(std::vector<std::size_t> hosts, const ExitStatus& status,
   for (const std::size_t host : hosts) {
     close_limits_[host].cancel();
     if (!is_connecting || table_[host].stage == Stage::kUnusable) continue;
-    const std::string why = ssh_failure_text(status.shell_code(), last_line, hosts_[host].program);
+    const std::string why = ssh_failure_text(status.shell_code(), last_line, options_.program);
     table_.cannot_be_used(host, table_[host].ready ? "the connection ended: " + why : why);
   }
   if (is_connecting) return start_when_all_answered();
   std::erase_if(hosts, [this](std::size_t host) { return table_[host].end.has_value(); });
   if (hosts.empty()) return finish_when_all_over();
-  const char* const command = hosts_[hosts.front()].here ? "lrun" : "ssh";
+  const char* const command = table_[hosts.front()].here ? "lrun" : "ssh";
   print_lost(hosts, last_line.empty() ? fmt::format("{} {}", command, status.text()) : last_line);
   for (const std::size_t host : hosts) sink_.print_of_job(messages_.lost(host));
   for (const std::size_t host : hosts) host_ended(host);
@@ -190,8 +190,7 @@ std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost
 
 /// The host had answered that it is ready, and the others got the go.
 void Head::failed_to_start(std::size_t host, const std::string& why) {
-  sink_.print_of_job(message_line(
-      Severity::kError, fmt::format("{}: lrun cannot start there: {}", hosts_[host].name, why), sink_.colour()));
+  sink_.message_of_job(Severity::kError, fmt::format("{}: lrun cannot start there: {}", table_[host].name, why));
   sink_.print_of_job(messages_.lost(host));
   table_.failed_to_start(host);
   host_ended(host);
@@ -203,7 +202,7 @@ void Head::failed_to_start(std::size_t host, const std::string& why) {
 void Head::print_lost(const std::vector<std::size_t>& hosts, const std::string& why) {
   if (table_.end_was_reported()) return;
   std::vector<std::string> names;
-  for (const std::size_t host : hosts) names.push_back(hosts_[host].name);
+  for (const std::size_t host : hosts) names.push_back(table_[host].name);
   sink_.message_of_job(table_.loss_will_be_reported() ? Severity::kWarning : Severity::kError,
                        lost_hosts_text(names, why));
 }
@@ -248,7 +247,7 @@ void Head::give_up(const std::function<bool(const HostTable::Host&)>& is_waited_
   std::string names;
   for (std::size_t host = 0; host < table_.size(); ++host) {
     if (table_[host].over || !is_waited_for(table_[host])) continue;
-    names += (names.empty() ? "" : ", ") + hosts_[host].name;
+    names += (names.empty() ? "" : ", ") + table_[host].name;
     (void)table_.close(host);
     links_->close(host);
   }

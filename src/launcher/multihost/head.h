@@ -30,13 +30,12 @@ class Head {
  public:
   /// One host of the run.
   struct Host {
-    std::string name;     ///< as typed
-    bool here = false;    ///< this machine: no ssh
-    std::string program;  ///< lrun's path there, for messages
+    bool here = false;  ///< this machine: no ssh
     NodeOrder order;
   };
   struct Options {
     std::string master_addr;        ///< of the first host, as the user says; empty: where ssh reaches it
+    std::string program;            ///< lrun's path on the other hosts, for messages
     int min_nodes = 1;              ///< fewer hosts cannot begin
     Duration grace{0};              ///< of the workers
     std::vector<int> stop_signals;  ///< those that end the run

@@ -31,7 +31,6 @@ class HeadConnection {
   void set_most_silence(Duration limit) { most_silence_ = limit; }
 
   [[nodiscard]] bool is_lost() const { return is_lost_; }
-  [[nodiscard]] bool is_full() const { return is_full_; }
   /// Everything was sent.
   [[nodiscard]] bool empty() const { return unsent_.empty(); }
 

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 #include "base/event_loop.h"
 #include "base/fd.h"

@@ -25,11 +25,11 @@ void HostTable::cannot_be_used(std::size_t host, std::string why) {
 }
 
 void HostTable::start() {
-  for (Host& host : hosts_) host.stage = size() == 1 ? Stage::kBegun : Stage::kStarted;
+  if (size() == 1) hosts_.front().stage = Stage::kBegun;
 }
 
 void HostTable::failed_to_start(std::size_t host) {
-  hosts_[host].stage = Stage::kStarted;
+  hosts_[host].stage = Stage::kReady;
   hosts_[host].end = ExitStatus{ExitStatus::Kind::kExited, kExitRefused};
 }
 

@@ -18,9 +18,8 @@ class HostTable {
  public:
   enum class Stage {
     kConnecting,  ///< it has not answered
-    kReady,       ///< it has answered that it is ready
+    kReady,       ///< it has answered that it is ready, and has not joined the others
     kUnusable,    ///< it cannot be used: `problem`
-    kStarted,     ///< all have answered, and it got the go
     kBegun,       ///< it has joined the others
   };
   struct Host {

@@ -16,10 +16,7 @@ namespace {
 /// The signals that srun understands, less those that this lrun was started to ignore (nohup). They are blocked from
 /// here on.
 std::vector<int> taken_signals() {
-  std::vector<int> taken = without_ignored({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM});
-  const sigset_t set = signal_set(taken);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  return taken;
+  return block_unless_ignored({SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM});
 }
 
 /// One srun.

@@ -2,16 +2,13 @@
 // of the run. main() calls run_on_hosts().
 #include "multihost/start_on_hosts.h"
 
-#include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/event_loop.h"
@@ -90,7 +87,7 @@ std::vector<Head::Host> hosts_of_head(const NodeOrder& common, const LaunchReque
                                       const std::vector<Host>& hosts, const std::vector<bool>& here) {
   std::vector<Head::Host> all;
   for (std::size_t i = 0; i < hosts.size(); ++i) {
-    Head::Host host{hosts[i].name, here[i], own_program_path(), common};
+    Head::Host host{here[i], common};
     // The input of a child here ends with the head. A host elsewhere may not learn of the head's end.
     host.order.most_silence = here[i] ? 0 : static_cast<int>(kMostSilence.count());
     host.order.name = hosts[i].name;
@@ -123,13 +120,9 @@ std::vector<HostLinks::Host> hosts_of_links(const LaunchRequest& request, const 
 }
 
 /// Signals that the workers may want to see, those that end the run, and SIGTSTP; what nohup ignores stays ignored.
-std::vector<int> block_signals(const std::vector<int>& stop_signals) {
-  std::vector<int> numbers = stop_signals;
-  numbers.insert(numbers.end(), {SIGUSR1, SIGUSR2, SIGTSTP});
-  numbers = without_ignored(std::move(numbers));
-  const sigset_t set = signal_set(numbers);
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  return numbers;
+std::vector<int> block_signals(std::vector<int> stop_signals) {
+  stop_signals.insert(stop_signals.end(), {SIGUSR1, SIGUSR2, SIGTSTP});
+  return block_unless_ignored(std::move(stop_signals));
 }
 
 int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request, const std::vector<Host>& hosts,
@@ -155,6 +148,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
     std::vector<HostLinks::Host> ends = hosts_of_links(request, hosts, here, copied.size());
     Head head(loop, hosts_of_head(common, request, hosts, here),
               {.master_addr = request.rendezvous.master_addr.value,
+               .program = own_program_path(),
                .min_nodes = least,
                .grace = request.grace.value,
                .stop_signals = stop_signals.numbers},

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -66,6 +65,11 @@ bool stops_for_others(const SupervisionState& state) {
   return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
 }
 
+/// Of the attempt that begins.
+int number_of_next(const JobObserver* job, const Restarts& restarts) {
+  return job != nullptr ? job->membership().attempt : restarts.last().history.used;
+}
+
 /// Only the run itself shows whether the program uses liblrun, since a shell script may start Python. All nodes run the
 /// same program, so the first one warns.
 void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, MessageSink& sink) {
@@ -95,9 +99,8 @@ AttemptLoop::AttemptLoop(const Surroundings& surroundings, JobMember* job, const
 }
 
 std::optional<FailureRecord> AttemptLoop::begin() {
-  const int number = job_ ? job_->membership().attempt : 0;
-  if (const std::optional<StartFailure> failure = begin_attempt(number)) {
-    const FailureRecord record = record_of(*failure, node(), number);
+  if (const std::optional<StartFailure> failure = begin_attempt()) {
+    const FailureRecord record = record_of(*failure, node(), number_of_next(job(), restarts_));
     if (job_) job_->start_failed(record);
     if (!failure->exec_failed) throw error_of(*failure, node());
     return record;
@@ -108,15 +111,14 @@ std::optional<FailureRecord> AttemptLoop::begin() {
 }
 
 /// The last attempt has a verdict, so it is replaced only by an attempt that runs.
-std::optional<StartFailure> AttemptLoop::begin_attempt(int number) {
+std::optional<StartFailure> AttemptLoop::begin_attempt() {
   Membership membership = job_ ? job_->membership() : sole_membership(run_.plan, run_.store.port());
-  membership.attempt = number;
-  if (!job_) membership.round = number;
+  if (!job_) membership.attempt = membership.round = number_of_next(job(), restarts_);
   run_.record.make_folders(WorkerOutput::workers_write_files(run_.plan.output, node()));
   const Folder* const logs = run_.record.folders().logs();
   if (logs == nullptr) run_.logs.do_without_files();
   auto next = std::make_unique<Attempt>(attempt_surroundings(), std::move(membership),
-                                        AttemptFiles(logs, restarts_.next_folder(number)));
+                                        AttemptFiles(logs, restarts_.next_folder(number_of_next(job(), restarts_))));
   if (run_.plan.personality.failure == Personality::Failure::kTorchrunSummary) {
     // The summary is made of error files, also those of programs that end within milliseconds.
     next->files().make_rank_folders(node());
@@ -185,16 +187,15 @@ void AttemptLoop::start_failed_later(const StartFailure& failure) {
   const int number = attempt_->membership().attempt;
   const bool is_first = !previous_attempt_;
   if (!is_first) attempt_ = std::move(previous_attempt_);
-  if (!is_first || failure.exec_failed) return attempt_not_started(failure, number);
-  if (job_) job_->start_failed(record_of(failure, node(), number));
-  throw error_of(failure, node());
+  attempt_not_started(failure, number, is_first);
 }
 
 /// A reason against another attempt (a full disk, no processes left) must not hide how the last attempt ended.
-void AttemptLoop::attempt_not_started(const StartFailure& failure, int number) {
+void AttemptLoop::attempt_not_started(const StartFailure& failure, int number, bool is_first) {
   const FailureRecord record = record_of(failure, node(), number);
   if (job_) job_->start_failed(record);
   if (failure.exec_failed) return events_.start_failed(record);
+  if (is_first) throw error_of(failure, node());
   no_further_attempt(error_of(failure, node()).what());
 }
 
@@ -295,9 +296,9 @@ void AttemptLoop::wait_for_next_round() {
 
 void AttemptLoop::restart() {
   if (job_) enter_round();
-  const int number = job_ ? job_->membership().attempt : restarts_.last().history.used;
   try {
-    if (const auto failure = begin_attempt(number)) return attempt_not_started(*failure, number);
+    if (const auto failure = begin_attempt())
+      return attempt_not_started(*failure, number_of_next(job(), restarts_), false);
   } catch (const std::system_error& error) {
     return no_further_attempt(error.what());
   }

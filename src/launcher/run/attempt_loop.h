@@ -46,7 +46,8 @@ class AttemptLoop {
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run
     std::function<void()> started;  ///< all workers of an attempt run, or the rest will not be started
-    /// A later attempt cannot execute the program: the run is over.
+    /// The program cannot be executed for a worker of a later attempt, or for one of the first attempt that was not
+    /// started with the others: the run is over.
     std::function<void(const FailureRecord& record)> start_failed;
     std::function<void()> over;  ///< no attempt follows: result() is complete
   };
@@ -67,7 +68,7 @@ class AttemptLoop {
 
   /// The last attempt that could be started; only once begin() has returned.
   [[nodiscard]] Attempt& attempt() const { return *attempt_; }
-  [[nodiscard]] bool supervised() const { return attempt_ && attempt_->supervised(); }
+  [[nodiscard]] bool supervised() const { return attempt_ != nullptr; }
   [[nodiscard]] bool is_over() const { return over_; }
   /// nullptr: this node is alone.
   [[nodiscard]] const JobObserver* job() const { return job_ ? &*job_ : nullptr; }
@@ -82,14 +83,14 @@ class AttemptLoop {
   void leave_job(const std::string& text);
 
  private:
-  std::optional<StartFailure> begin_attempt(int number);
+  std::optional<StartFailure> begin_attempt();
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
   [[nodiscard]] std::vector<int> missing_ranks() const;
   void attempt_started();
   void start_failed_later(const StartFailure& failure);
-  void attempt_not_started(const StartFailure& failure, int number);
+  void attempt_not_started(const StartFailure& failure, int number, bool is_first);
   void no_further_attempt(const std::string& why);
   void attempt_over();
   void attempt_judged(const Verdict& verdict, bool final);

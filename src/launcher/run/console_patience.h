@@ -10,7 +10,7 @@ namespace lrun::launcher {
 /// How long an ended run waits for a blocked console to take the last lines, once a signal has come.
 inline constexpr Duration kHurriedPatience(1000);
 
-/// How long a process without a loop waits for a blocked console.
+/// How long a process that prints its last lines waits for a blocked console.
 inline constexpr Duration kLastWordPatience(5000);
 
 /// How long an ended run waits for a blocked console. The output of a run that succeeded is worth any wait

@@ -2,7 +2,6 @@
 // to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
 #include "run/job_observer.h"
 
-#include <csignal>
 #include <utility>
 
 #include "base/clock.h"
@@ -72,8 +71,9 @@ void JobObserver::stop_others(const RunEnd& end) {
 
 bool JobObserver::leave_while_stopping(const RunEnd& end) {
   if (alone_) return false;
-  if (round_.nodes_left(membership_.num_nodes) == 1) return true;
-  if (!may_leave(end, strength())) return false;
+  const JobStrength job = strength();
+  if (job.others == 0) return true;
+  if (!may_leave(end, job)) return false;
   notify_of_stop(end, nullptr);
   return true;
 }
@@ -110,7 +110,7 @@ void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int ot
 }
 
 JobStrength JobObserver::strength() const {
-  return {rendezvous_, round_.nodes_left(membership_.num_nodes) - 1, job_.may_drop_out(), job_.has_successors()};
+  return {rendezvous_, membership_.num_nodes - round_.lost - 1, job_.may_drop_out(), job_.has_successors()};
 }
 
 void JobObserver::drop_out(const std::string& why) {
@@ -125,11 +125,10 @@ void JobObserver::abandon_when_idle() {
 }
 
 void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) {
-  if (may_leave(end, strength())) {
+  const JobStrength job = strength();
+  if (may_leave(end, job)) {
     const bool nobody_reads = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
-    if (!nobody_reads)
-      calls_.note("this node leaves the job" +
-                  remaining_text(round_.nodes_left(membership_.num_nodes) - 1, rendezvous_));
+    if (!nobody_reads) calls_.note("this node leaves the job" + remaining_text(job.others, rendezvous_));
     return drop_out(leaving_text(end, cause));
   }
   StopNotice notice{end, {}};
@@ -157,7 +156,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
   alone_ = alone_ || node.empty();
   const std::string lost_one = node.empty() ? "the rendezvous at " + rendezvous_.host : "node " + node;
   const std::string text = lost_one + " is lost: " + how;
-  const std::string follows = spare.empty() ? remaining_text(round_.nodes_left(membership_.num_nodes), rendezvous_)
+  const std::string follows = spare.empty() ? remaining_text(strength().others + 1, rendezvous_)
                                             : "; node " + spare + ", a spare, takes its place";
   const bool had_reported = state_ == State::kReported;
   stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = text + (alone_ ? "" : follows), .node = lost_one}, text,

@@ -72,9 +72,6 @@ class JobObserver : public PassingObserver, private JobEvents {
     std::optional<FailureRecord> their_cause;  ///< why another node stops
     std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it does not stop
     RepeatFilter printed;
-
-    /// \param nodes  that the round began with
-    [[nodiscard]] int nodes_left(int nodes) const { return nodes - lost; }
   };
 
   void begun(const Membership& membership) override;

@@ -1,5 +1,5 @@
 // In: the plan of a node, its secrets from the environment, and a Job. Out: the membership of the job's first round, or
-// why there is none. run_in_job() calls join_record_of(), meet() and leave(); launch() the rest.
+// why there is none.
 #include "run/join_job.h"
 
 #include <fmt/format.h>
@@ -25,6 +25,7 @@
 #include "base/user_error.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
+#include "run/launcher_signals.h"
 #include "run/repeat_filter.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
@@ -66,14 +67,8 @@ class EndSignals {
   }
 
   void received(const ReceivedSignal& signal) {
-    int number = signal.number;
-    if (number == forwarded_signal()) {
-      if (signal.sender == ::getpid() && guard_.has_died()) return asked_(0);
-      if (signal.sender != guard_.pid()) return;
-      guard_.note_heard();
-      number = signal.value;
-    }
-    if (ends_lrun(number, stop_signals_)) asked_(number);
+    const std::optional<LauncherSignal> meant = launcher_signal(signal, guard_);
+    if (meant && (meant->number == 0 || ends_lrun(meant->number, stop_signals_))) asked_(meant->number);
   }
 
   const Guard& guard_;

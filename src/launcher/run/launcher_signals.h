@@ -52,7 +52,7 @@ class LauncherSignals {
   /// A signal has asked for the end of the run: a later TERM may be a repetition.
   void note_end_asked() { end_was_asked_ = true; }
 
-  /// For a test: as if this had been read.
+  /// A signal was read. Tests call it as well.
   void received(const ReceivedSignal& signal);
 
  private:

@@ -1,4 +1,4 @@
-// In: a plan with its place in the job, and what launch() has opened for it. Out: the verdict of the run. launch.cc
+// In: a plan with its place in the job, and what run_node() has opened for it. Out: the verdict of the run. run_node()
 // runs one.
 #include "run/node_launcher.h"
 

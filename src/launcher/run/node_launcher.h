@@ -72,7 +72,7 @@ class NodeLauncher {
 
   /// Answers a command of the control socket: 'status' or 'stop'.
   std::string answer(std::string_view command);
-  /// A signal was read, or a test says so.
+  /// For a test: as if this signal had been read.
   void signal_received(const ReceivedSignal& signal) { signals_.received(signal); }
 
  private:

@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <csignal>
 #include <system_error>
 
 #include "base/small_file.h"

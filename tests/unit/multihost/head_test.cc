@@ -80,7 +80,7 @@ class HeadTest : public ::testing::Test {
   Head::End run(std::function<void()> hosts) {
     std::vector<Head::Host> all;
     for (const std::string name : {"a", "b", "c"}) {
-      Head::Host host{name, name == "a", "/usr/bin/lrun", {}};
+      Head::Host host{name == "a", {}};
       host.order.name = name;
       host.order.command = {"./train"};
       host.order.nodes = {"a", "b", "c"};

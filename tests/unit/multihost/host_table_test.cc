@@ -47,7 +47,7 @@ TEST(HostTable, IsCompleteWhenEachHostHasAnsweredOrCannotBeUsed) {
 
 TEST(HostTable, OneHostAloneHasNobodyToMeet) {
   EXPECT_EQ(started(1)[0].stage, HostTable::Stage::kBegun);
-  EXPECT_EQ(started(2)[0].stage, HostTable::Stage::kStarted);
+  EXPECT_EQ(started(2)[0].stage, HostTable::Stage::kReady);
 }
 
 TEST(HostTable, ALossIsReportedByHostsThatHaveMet) {
