@@ -85,10 +85,10 @@ int main(int argc, char** argv) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
     const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
     if (!error.reported_by_another() || !same_command) sink.print_error(error);
-    lrun::launcher::leave_error_file(environment, std::string_view(error.what()));
+    lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);
-    lrun::launcher::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()));
+    lrun::launcher::leave_error_file(lrun::Environment::of_this_process(), std::string_view(error.what()), sink);
   } catch (const std::exception& error) {
     sink.error(error.what());
   }

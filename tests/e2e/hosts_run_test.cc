@@ -174,7 +174,7 @@ class HostsRunOfThreeLevels : public testing::Test {
     HostStart start = start_of(0, ssh_command({ssh_}, host, LRUN_PROGRAM, kNodeWord));
     start.relay_command = ssh_command({ssh_}, host, LRUN_PROGRAM, kRelayWord);
     NodeOrder& order = start.host.order;
-    start.host.name = order.name = host.name;
+    order.name = host.name;
     order.node_rank = static_cast<int>(index);
     order.nodes = names_;
     order.folder = folder_.path().string();

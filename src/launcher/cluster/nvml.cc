@@ -65,19 +65,13 @@ std::string process_name(unsigned pid) {
   return name;
 }
 
+/// Without the server of a shared GPU.
 std::vector<GpuProcess> processes_on(const NvmlLibrary& nvml, Device device) {
-  NvmlLibrary::ProcessInfo infos[kMostProcesses] = {};
-  unsigned count = kMostProcesses;
-  if (nvml.compute_processes == nullptr) return {};
-  const Return code = nvml.compute_processes(device, &count, infos);
-  if (code != kSuccess && code != NvmlLibrary::kInsufficientSize) return {};
   std::vector<GpuProcess> processes;
-  for (unsigned i = 0; i < std::min(count, kMostProcesses); ++i) {
-    std::string name = process_name(infos[i].pid);
+  for (const NvmlLibrary::ProcessInfo& info : nvml.processes_on(device, kMostProcesses)) {
+    std::string name = process_name(info.pid);
     if (name.starts_with(kSharingServer)) continue;
-    const bool known = infos[i].used_bytes != ~0ULL;
-    processes.push_back(
-        {static_cast<int>(infos[i].pid), known ? static_cast<int>(infos[i].used_bytes >> 20U) : -1, std::move(name)});
+    processes.push_back({static_cast<int>(info.pid), info.memory_mib(), std::move(name)});
   }
   return processes;
 }

@@ -95,6 +95,15 @@ bool NvmlLibrary::find_all() {
          find(uuid, "nvmlDeviceGetUUID");
 }
 
+std::vector<NvmlLibrary::ProcessInfo> NvmlLibrary::processes_on(Device device, unsigned most) const {
+  if (compute_processes == nullptr) return {};
+  std::vector<ProcessInfo> infos(most);
+  unsigned found = most;
+  const Return code = compute_processes(device, &found, infos.data());
+  infos.resize(code == kSuccess || code == kInsufficientSize ? std::min(found, most) : 0);
+  return infos;
+}
+
 std::string NvmlLibrary::error_text(Return code) const {
   const char* const text = error_string(code);
   return text != nullptr ? text : "error " + std::to_string(code);

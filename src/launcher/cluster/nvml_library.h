@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace lrun::launcher {
 
@@ -34,6 +35,9 @@ class NvmlLibrary {
     unsigned long long used_bytes;  ///< all bits set: unknown
     unsigned gpu_instance;
     unsigned compute_instance;
+
+    /// -1: unknown.
+    [[nodiscard]] int memory_mib() const { return used_bytes == ~0ULL ? -1 : static_cast<int>(used_bytes >> 20U); }
   };
 
   /// nvmlProcessUtilizationSample_t.
@@ -61,6 +65,9 @@ class NvmlLibrary {
 
   /// The driver's text for a failure.
   [[nodiscard]] std::string error_text(Return code) const;
+
+  /// The processes that compute on the device, `most` of them; empty where the driver does not say.
+  [[nodiscard]] std::vector<ProcessInfo> processes_on(Device device, unsigned most) const;
 
   // Counting needs these: never null.
   Return (*init)() = nullptr;

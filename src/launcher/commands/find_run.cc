@@ -79,10 +79,9 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
 }
 
-std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder,
-                                  const std::string& command) {
+std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {
   if (name.empty()) return alive_of(list_runs(state_folder));
-  return {living_run(name, state_folder, command)};
+  return {living_run(name, state_folder, {})};
 }
 
 }  // namespace lrun::launcher

@@ -19,7 +19,6 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
 /// That run, or with an empty name all that are alive.
-std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder,
-                                  const std::string& command);
+std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
 }  // namespace lrun::launcher

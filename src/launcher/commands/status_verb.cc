@@ -3,12 +3,12 @@
 #include <chrono>
 #include <optional>
 
-#include "base/process_stat.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/control_client.h"
 #include "inspect/gpu_use.h"
 #include "inspect/run_directory.h"
+#include "process/descendants.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/status_text.h"
@@ -26,10 +26,6 @@ std::int64_t now_ms() {
 void add_gpus(std::vector<RunStatus>& runs) {
   if (runs.empty()) return;
   const std::vector<ProcessOnGpu> processes = read_gpu_use(kStatusLimit);
-  const auto parent_of = [](pid_t pid) {
-    const std::optional<ProcessStat> stat = stat_of_process(pid);
-    return stat ? stat->parent : 0;
-  };
   for (RunStatus& run : runs) add_gpu_use(run, processes, parent_of);
 }
 
@@ -39,7 +35,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   const std::filesystem::path state = state_folder(environment);
   std::vector<RunStatus> answered;
   std::vector<std::string> silent;
-  for (const RunEntry& run : living_runs(request.run, state, "lrun status")) {
+  for (const RunEntry& run : living_runs(request.run, state)) {
     const ControlAnswer answer = ask_run(run.folder, "status", kStatusLimit);
     std::optional<RunStatus> status = run_status_from_json(answer.text);
     if (status) {

@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 using Sample = NvmlLibrary::ProcessSample;
 
 constexpr unsigned kMostProcesses = 256;
-constexpr std::chrono::seconds kSampled(2);  // what ran longer ago is no answer to what runs now
+constexpr std::chrono::seconds kSampled(2);  // an older sample says nothing about now
 constexpr int kUnknown = -1;
 constexpr int kMostParents = 64;
 
@@ -55,18 +55,13 @@ int percent_of(const NvmlLibrary& nvml, NvmlLibrary::Device device) {
 
 void add_processes(const NvmlLibrary& nvml, unsigned index, Json& processes) {
   NvmlLibrary::Device device = nullptr;
-  std::vector<NvmlLibrary::ProcessInfo> infos(kMostProcesses);
-  unsigned count = kMostProcesses;
-  if (nvml.handle(index, &device) != NvmlLibrary::kSuccess ||
-      nvml.compute_processes(device, &count, infos.data()) != NvmlLibrary::kSuccess || count == 0) {
-    return;
-  }
-  infos.resize(std::min(count, kMostProcesses));
+  if (nvml.handle(index, &device) != NvmlLibrary::kSuccess) return;
+  const std::vector<NvmlLibrary::ProcessInfo> infos = nvml.processes_on(device, kMostProcesses);
+  if (infos.empty()) return;
   const std::map<unsigned, int> percents = percents_on(nvml, device);
   for (const NvmlLibrary::ProcessInfo& info : infos) {
-    const bool known = info.used_bytes != ~0ULL;
     const auto percent = percents.find(info.pid);
-    processes.push_back({info.pid, index, known ? static_cast<int>(info.used_bytes >> 20U) : kUnknown,
+    processes.push_back({info.pid, index, info.memory_mib(),
                          percent != percents.end() ? percent->second
                          : infos.size() == 1       ? percent_of(nvml, device)
                                                    : kUnknown});

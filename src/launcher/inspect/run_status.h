@@ -10,7 +10,7 @@
 
 namespace lrun::launcher {
 
-/// What a rank uses of one GPU.
+/// The share of one GPU that a rank uses.
 struct GpuUse {
   int gpu = 0;          ///< its number, as nvidia-smi counts
   int memory_mib = -1;  ///< -1: unknown

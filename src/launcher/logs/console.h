@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/console_descriptor.h"
 #include "base/event_loop.h"

@@ -16,7 +16,7 @@ LogFiles::LogFiles(const LogOptions& options, Warning warning) : options_(option
 void LogFiles::open(const Folder& folder, std::string attempt) {
   folder_ = &folder;
   attempt_ = std::move(attempt);
-  for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+  for (const LogStream stream : kLogStreams) {
     if (!filters(stream)) continue;
     RankLogFile& file = filtered_[stream == LogStream::kOut ? 0 : 1];
     const char* const name = stream == LogStream::kOut ? "/filtered_stdout.log" : "/filtered_stderr.log";

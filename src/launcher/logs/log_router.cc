@@ -1,5 +1,5 @@
 // In: the streams of workers, and lines of lrun itself. Out: lines on the consoles, log files, the last lines of each
-// worker. Attempt adds streams; NodeLauncher owns the events.
+// worker. WorkerOutput adds streams; NodeLauncher owns the events.
 #include "logs/log_router.h"
 
 #include <utility>
@@ -13,8 +13,6 @@ namespace {
 
 /// Written as soon as this much is queued, before the block outgrows the processor's cache.
 constexpr std::size_t kWriteBytes = std::size_t{256} * 1024;
-
-constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
 
 /// The lines that were read, and the ends of the files that the worker wrote itself.
 std::vector<TailLine> tail_of(const LogWorker& worker, std::size_t tail_bytes) {
@@ -42,7 +40,7 @@ void name_lines(LogSource& source, const LogOptions& options, bool is_terminal) 
 
 }  // namespace
 
-LogRouter::LogRouter(EventLoop& loop, LogOptions options, LogEvents events)
+LogRouter::LogRouter(EventLoop& loop, LogOptions options)
     : loop_(loop),
       options_(std::move(options)),
       consoles_(loop, options_,
@@ -54,11 +52,7 @@ LogRouter::LogRouter(EventLoop& loop, LogOptions options, LogEvents events)
               {.bytes = [this](LogSource& source, std::string_view bytes) { pass_on(source, bytes); },
                .ended = [this](LogSource& source) { stream_ended(source); },
                .turn_ended = [this](LogStream stream) { turn_ended(stream); }}),
-      files_(options_, [this](const std::string& text) { news_.warning(text); }) {
-  news_.set_events(std::move(events));
-}
-
-LogRouter::~LogRouter() = default;
+      files_(options_, [this](const std::string& text) { news_.warning(text); }) {}
 
 LogWorker& LogRouter::worker(int local_rank) {
   std::unique_ptr<LogWorker>& entry = workers_[local_rank];
@@ -91,7 +85,7 @@ void LogRouter::add_file(int local_rank, LogStream stream, std::filesystem::path
 void LogRouter::open_files(const Folder& folder, const std::string& attempt) {
   if (options_.files) {
     const std::string path = (folder.path() / attempt).string();
-    for (const LogStream stream : kStreams) console(stream).gap().allow(path);
+    for (const LogStream stream : kLogStreams) console(stream).gap().allow(path);
   }
   files_.open(folder, attempt);
   for (auto& [local_rank, worker] : workers_) {
@@ -146,7 +140,7 @@ void LogRouter::worker_ended(int local_rank) {
 void LogRouter::drain_limit_passed(LogWorker& worker) {
   for (LogSource& source : worker.sources) {
     reader_.read_rest(source);
-    if (source.read_end) reader_.end(source);
+    reader_.end(source);
   }
   write_out();
   news_.report();
@@ -181,9 +175,7 @@ std::vector<TailLine> LogRouter::tail(int local_rank) const {
 void LogRouter::begin_attempt() {
   for (auto& [local_rank, worker] : workers_) {
     worker->drain_reported = true;  // nobody waits for the last attempt any more
-    for (LogSource& source : worker->sources) {
-      if (source.read_end) reader_.end(source);
-    }
+    for (LogSource& source : worker->sources) reader_.end(source);
   }
   workers_.clear();
   files_.begin_attempt();
@@ -200,7 +192,7 @@ void LogRouter::turn_ended(LogStream stream) {
 }
 
 void LogRouter::console_progressed() {
-  for (const LogStream stream : kStreams) {
+  for (const LogStream stream : kLogStreams) {
     if (reader_.paused(stream) && console(stream).relieved()) reader_.resume(stream);
   }
   news_.report();
@@ -225,8 +217,7 @@ void LogRouter::print(std::string_view text) {
 }
 
 void LogRouter::set_other_progress_line(bool open, const std::string& drawing) {
-  console(LogStream::kOut).set_other_progress_line(open, drawing);
-  if (!consoles_.shared()) console(LogStream::kErr).set_other_progress_line(open, drawing);
+  for (const LogStream stream : kLogStreams) console(stream).set_other_progress_line(open, drawing);
 }
 
 void LogRouter::when_flushed(Duration limit, std::function<void(bool everything)> done) {

@@ -38,12 +38,11 @@ namespace lrun::launcher {
 /// SIGPIPE must be ignored in this process. All calls on the loop's thread; the loop must outlive the router.
 class LogRouter {
  public:
-  LogRouter(EventLoop& loop, LogOptions options, LogEvents events = {});
-  ~LogRouter();
+  LogRouter(EventLoop& loop, LogOptions options);
   LogRouter(const LogRouter&) = delete;
   LogRouter& operator=(const LogRouter&) = delete;
 
-  /// Replaces the events of the constructor, and drops events that were not reported yet.
+  /// Drops events that were not reported yet.
   void set_events(LogEvents events) { news_.set_events(std::move(events)); }
 
   /// Reads `read_end` from now on: the reading end of a pipe (or socket, or the master of a terminal) whose other end

@@ -55,6 +55,7 @@ void StreamReader::read_rest(LogSource& source) {
 }
 
 void StreamReader::end(LogSource& source) {
+  if (!source.read_end) return;
   sets_[index_of(source.stream)].remove(source.read_end.get());
   source.read_end.reset();
   events_.ended(source);

@@ -34,7 +34,7 @@ class StreamReader {
   /// Reads what an ended worker has left in its pipe, also while reading is paused. A grandchild that goes on writing
   /// is not followed beyond what the pipe holds.
   void read_rest(LogSource& source);
-  /// Closes a stream before its end.
+  /// Closes a stream that is not closed yet.
   void end(LogSource& source);
 
   void pause(LogStream stream);

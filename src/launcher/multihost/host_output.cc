@@ -37,7 +37,7 @@ void HostOutput::show(std::size_t host, LogStream stream, std::string_view bytes
 
 void HostOutput::show_unfinished() {
   for (std::size_t host = 0; host < lines_.size(); ++host) {
-    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+    for (const LogStream stream : kLogStreams) {
       LineSplitter& lines = stream == LogStream::kOut ? lines_[host].first : lines_[host].second;
       lines.finish([&](std::string_view piece) { consoles_.of(stream).append(writer_of(host, stream), {}, piece); });
     }

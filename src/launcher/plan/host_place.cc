@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "plan/host_workers.h"
 
@@ -54,8 +55,8 @@ void check_nodes(const LaunchRequest& request, const std::vector<Host>& hosts) {
   if (!asked.given() || asked.value == count) return;
   const bool fewer = asked.value >= 1 && asked.value < count;
   const std::vector<Host> first(hosts.begin(), hosts.begin() + (fewer ? asked.value : 0));
-  throw UserError(fmt::format("'{} {}': '{}' names {} {}", asked.origin, asked.value, hosts_as_written(request), count,
-                              count == 1 ? "host" : "hosts"),
+  throw UserError(fmt::format("'{} {}': '{}' names {}", asked.origin, asked.value, hosts_as_written(request),
+                              counted(count, "host")),
                   fewer ? fmt::format("leave '{}' out, or write '-H {}'", asked.origin, text_of(first))
                         : fmt::format("leave '{}' out, or name as many hosts", asked.origin));
 }

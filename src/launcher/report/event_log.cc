@@ -1,5 +1,5 @@
-// In: events of a run. Out: lines of events.jsonl in the run's folder. RunRecord owns one; ConsoleReporter and
-// NodeLauncher write to it.
+// In: events of a run. Out: lines of events.jsonl in the run's folder. RunRecord owns one; ConsoleReporter,
+// AttemptLoop and NodeLauncher write to it.
 #include "report/event_log.h"
 
 #include <fcntl.h>

@@ -11,8 +11,8 @@ namespace lrun::launcher {
 /// something to say gets it from its caller.
 ///
 /// All launchers of a job print what happens to the job, and people want to read it once. A message about this node and
-/// lines about the job are therefore different calls. Empty lines print nothing. No call
-/// throws; text that cannot be written is lost.
+/// lines about the job are therefore different calls. Empty lines print nothing. No call throws; text that cannot be
+/// written is lost.
 class MessageSink {
  public:
   MessageSink() = default;

@@ -42,16 +42,16 @@ int write_whole(const std::filesystem::path& file, std::string_view text) {
   return error_there == ENOENT ? error : error_there;
 }
 
-std::string write(const std::string& file, std::string_view text) {
+void write(const std::string& file, std::string_view text, MessageSink& sink) {
   std::string why;
   try {
     const int error = write_whole(file, text);
-    if (error == 0) return {};
+    if (error == 0) return;
     why = fmt::format("'{}': {}", file, file_refusal_text(error));
   } catch (const std::system_error& error) {
     why = error.what();
   }
-  return fmt::format("{} cannot be followed: {}", kErrorFileVariable, why);
+  sink.warn(fmt::format("{} cannot be followed: {}", kErrorFileVariable, why));
 }
 
 /// The path of the error file; empty: not wanted. An lrun around this one makes its folders only when a run has lived
@@ -66,10 +66,10 @@ std::string wanted_at(const Environment& environment) {
 
 }  // namespace
 
-std::string leave_error_file(const Environment& environment, const Verdict& verdict) {
+void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink) {
   const std::string file = wanted_at(environment);
   const FailureRecord* const failure = verdict.failure();
-  if (file.empty() || failure == nullptr) return {};
+  if (file.empty() || failure == nullptr) return;
   std::optional<ErrorFile> own;
   if (!failure->error_file.empty()) {
     own = parse_error_file(read_small_file(failure->error_file, ErrorFile::kMostBytes).value_or(""));
@@ -77,22 +77,14 @@ std::string leave_error_file(const Environment& environment, const Verdict& verd
   const bool ended_early = verdict.culprit->success();
   const std::string cause =
       ended_early ? fmt::format("rank {} {}", verdict.culprit->rank, verdict.culprit->describe()) : std::string();
-  return write(file, error_file_for_parent(*failure, own, verdict.exit_code, cause));
-}
-
-std::string leave_error_file(const Environment& environment, std::string_view message) {
-  const std::string file = wanted_at(environment);
-  if (file.empty()) return {};
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return write(file, error_file_of_launcher(message, std::chrono::duration_cast<std::chrono::seconds>(now).count()));
-}
-
-void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink) {
-  if (const std::string problem = leave_error_file(environment, verdict); !problem.empty()) sink.warn(problem);
+  write(file, error_file_for_parent(*failure, own, verdict.exit_code, cause), sink);
 }
 
 void leave_error_file(const Environment& environment, std::string_view message, MessageSink& sink) {
-  if (const std::string problem = leave_error_file(environment, message); !problem.empty()) sink.warn(problem);
+  const std::string file = wanted_at(environment);
+  if (file.empty()) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  write(file, error_file_of_launcher(message, std::chrono::duration_cast<std::chrono::seconds>(now).count()), sink);
 }
 
 }  // namespace lrun::launcher

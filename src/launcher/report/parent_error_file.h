@@ -16,14 +16,11 @@ inline constexpr const char* kErrorFileVariable = "TORCHELASTIC_ERROR_FILE";
 /// does for the launcher or scheduler around it: the error file of Verdict::failure() with the exit code, or the known
 /// facts, and in its message the rank that ended with 0 where one is to blame. Writes nothing where the variable is not
 /// set, or no worker is to blame (a run that was stopped).
-/// \return a warning about what went wrong with the file; empty when nothing did.
-std::string leave_error_file(const Environment& environment, const Verdict& verdict);
+///
+/// The file is a service to the parent: a problem with it is a warning and changes nothing else.
+void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink);
 
 /// The same for an error of lrun itself.
-std::string leave_error_file(const Environment& environment, std::string_view message);
-
-/// The same, with the warning. The file is a service to the parent: a problem with it changes nothing else.
-void leave_error_file(const Environment& environment, const Verdict& verdict, MessageSink& sink);
 void leave_error_file(const Environment& environment, std::string_view message, MessageSink& sink);
 
 }  // namespace lrun::launcher

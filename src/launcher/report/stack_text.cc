@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/rank_list.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
@@ -92,8 +93,8 @@ std::string group_text(const StackGroup& group) {
       several ? fmt::format("{}; below rank {}, pid {}", ranks_text(group.ranks), sample.rank, sample.pid)
               : fmt::format("rank {}, pid {}", sample.rank, sample.pid);
   if (sample.state == 0) return fmt::format("\n{}: {}\n", ranks_text(group.ranks), doing(group, several));
-  std::string text = fmt::format("\n{} ({}, {} {}): {}\n", whose, safe(sample.command), sample.threads,
-                                 sample.threads == 1 ? "thread" : "threads", doing(group, several));
+  std::string text = fmt::format("\n{} ({}, {}): {}\n", whose, safe(sample.command), counted(sample.threads, "thread"),
+                                 doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
          frames_text("native", frame_lines(sample.native, !sample.python.empty()));
 }

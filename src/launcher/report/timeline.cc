@@ -6,8 +6,10 @@
 
 #include <algorithm>
 
+#include "base/nearest.h"
 #include "base/shortened.h"
 #include "base/signal_names.h"
+#include "report/verdict_text.h"
 #include "verdict/failure_record.h"
 
 namespace lrun::launcher {
@@ -93,26 +95,23 @@ void add_milestone(Timeline& timeline, const Json& event, const std::string& wha
   if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), what, order});
 }
 
-/// The reason of the end; empty where a worker failed, whose end is an entry of its own.
-std::string reason_text(const Json& event) {
+/// The reason of the end; empty where a worker failed, whose end is an entry of its own. The event holds no limits.
+std::string stop_reason(const Json& event) {
   const std::string reason = event.value("reason", std::string());
-  if (reason == "interrupted") return "received " + signal_name(event.value("signal", 0));
-  if (reason == "console_closed") return "the reader of the output is gone";
-  if (reason == "requested") return "asked to stop";
   if (reason == "timed_out") return "the time of --timeout is over";
   if (reason == "start_timed_out") return "the time of --start-timeout is over";
   if (reason == "hang") return "no progress for the time of --hang-timeout";
-  if (reason == "guard_died") return "lrun itself was killed";
-  if (reason == "head_lost") return "the connection from the lrun that started it was lost";
-  return {};
+  const std::optional<RunEnd::Kind> kind = run_end_named(reason);
+  if (!kind || *kind == RunEnd::Kind::kWorkerFailed) return {};
+  return reason_text(RunEnd{.kind = *kind, .signal_number = event.value("signal", 0)});
 }
 
 /// Empty when a worker failed and no other was left to be stopped.
 std::string stop_text(const Json& event) {
   const int others = event.at("others").get<int>();
-  std::string why = reason_text(event);
+  std::string why = stop_reason(event);
   if (others == 0) return why;
-  return fmt::format("{}{}stopping {} {}", why, why.empty() ? "" : ": ", others, others == 1 ? "worker" : "workers");
+  return fmt::format("{}{}stopping {}", why, why.empty() ? "" : ": ", counted(others, "worker"));
 }
 
 /// \param order  how many events came before it.

@@ -159,7 +159,7 @@ std::optional<int> Attempt::first_connection(pid_t pid) {
 
 std::filesystem::path Attempt::written_logs() const {
   for (const Worker& worker : group_.workers()) {
-    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+    for (const LogStream stream : kLogStreams) {
       if (!surroundings_.logs.file(worker.local_rank, stream).empty()) return files_.path();
     }
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/nearest.h"
 #include "base/process_stat.h"
 #include "base/shortened.h"
 #include "plan/cpu_binding.h"
@@ -68,9 +69,9 @@ AttemptText describe_start(const LaunchPlan& plan, const Attempt& attempt, const
                            const std::string& run_folder) {
   AttemptText words;
   const Membership& membership = attempt.membership();
-  words.info.push_back(fmt::format("run {}: {} {} of {}, strategy {}, backend {}", plan.run_id,
-                                   attempt.workers().size(), attempt.workers().size() == 1 ? "worker" : "workers",
-                                   program, text_of(plan.strategy.value), text_of(plan.process_group_backend.value)));
+  words.info.push_back(fmt::format("run {}: {} of {}, strategy {}, backend {}", plan.run_id,
+                                   counted(attempt.workers().size(), "worker"), program, text_of(plan.strategy.value),
+                                   text_of(plan.process_group_backend.value)));
   if (plan.rendezvous && plan.is_of_one_rank) {
     const NodePlan& node = plan.nodes.front();
     words.info.push_back(fmt::format("rank {} of {}, local rank {} of {} on node {} of {}, reached at {}",

@@ -24,7 +24,7 @@ std::size_t descriptors_needed(const LaunchPlan& plan) {
   std::size_t needed = kOfLauncher;
   for (const WorkerPlan& worker : plan.nodes.front().workers) {
     needed += kOfWorker;
-    for (const LogStream stream : {LogStream::kOut, LogStream::kErr}) {
+    for (const LogStream stream : kLogStreams) {
       needed += needed_for(route_of(plan.output, worker, stream));
     }
   }

@@ -20,8 +20,6 @@ namespace {
 
 using Way = StreamRoute::Way;
 
-constexpr LogStream kStreams[] = {LogStream::kOut, LogStream::kErr};
-
 Fd open_null() {
   Fd fd(::open("/dev/null", O_WRONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd) throw std::system_error(errno, std::generic_category(), "open '/dev/null'");
@@ -87,7 +85,7 @@ void WorkerOutput::end_start(LogRouter& logs, EventLoop& loop, std::function<voi
 void WorkerOutput::adopt_streams(std::vector<Worker>& workers, LogRouter& logs) {
   for (; adopted_ < workers.size(); ++adopted_) {
     Worker& worker = workers[adopted_];
-    for (const LogStream stream : kStreams) {
+    for (const LogStream stream : kLogStreams) {
       const StreamRoute route = route_of(plan_.output, node_.workers[adopted_], stream);
       Fd& pipe = stream == LogStream::kOut ? worker.standard_output : worker.standard_error;
       Fd& read_end = plan_.output.pty && !pipe ? terminals_[{worker.local_rank, stream}] : pipe;
@@ -103,7 +101,7 @@ void WorkerOutput::adopt_streams(std::vector<Worker>& workers, LogRouter& logs) 
 
 bool WorkerOutput::workers_write_files(const OutputPlan& output, const NodePlan& node) {
   return std::any_of(node.workers.begin(), node.workers.end(), [&](const WorkerPlan& worker) {
-    return std::any_of(std::begin(kStreams), std::end(kStreams),
+    return std::any_of(std::begin(kLogStreams), std::end(kLogStreams),
                        [&](LogStream stream) { return route_of(output, worker, stream).way == Way::kFile; });
   });
 }

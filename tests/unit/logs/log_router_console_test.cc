@@ -30,10 +30,9 @@ class ConsoleTest : public ::testing::Test {
     options.files = files;
     options.stdout_fd = out;
     options.stderr_fd = err;
-    router_ = std::make_unique<LogRouter>(
-        loop, options,
-        LogEvents{[this](int) { loop.stop(); }, [this](LogStream stream) { closed.push_back(stream); },
-                  [this](const std::string& text) { warnings.push_back(text); }});
+    router_ = std::make_unique<LogRouter>(loop, options);
+    router_->set_events({[this](int) { loop.stop(); }, [this](LogStream stream) { closed.push_back(stream); },
+                         [this](const std::string& text) { warnings.push_back(text); }});
     return *router_;
   }
 

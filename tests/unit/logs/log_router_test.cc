@@ -22,13 +22,13 @@ class LogRouterTest : public ::testing::Test {
   LogRouter& router(LogOptions options = {}) {
     options.stdout_fd = console_out_.get();
     options.stderr_fd = console_err_.get();
-    router_ = std::make_unique<LogRouter>(loop, options,
-                                          LogEvents{[this](int local_rank) {
-                                                      drained.push_back(local_rank);
-                                                      loop.stop();
-                                                    },
-                                                    {},
-                                                    [this](const std::string& text) { warnings.push_back(text); }});
+    router_ = std::make_unique<LogRouter>(loop, options);
+    router_->set_events({.drained =
+                             [this](int local_rank) {
+                               drained.push_back(local_rank);
+                               loop.stop();
+                             },
+                         .warning = [this](const std::string& text) { warnings.push_back(text); }});
     return *router_;
   }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "support/recording_sink.h"
 #include "support/temporary_folder.h"
 
 namespace lrun::launcher {
@@ -27,7 +28,9 @@ TEST(ParentErrorFile, IsThatOfTheFailureAndNamesTheRankThatEndedEarly) {
                                     false);
   const std::string file = folder / "parent.json";
   const Environment environment({{kErrorFileVariable, file}});
-  ASSERT_EQ(leave_error_file(environment, judge({RunEnd::Kind::kWorkerFailed}, {early, waited})), "");
+  RecordingSink sink;
+  leave_error_file(environment, judge({RunEnd::Kind::kWorkerFailed}, {early, waited}), sink);
+  EXPECT_EQ(sink.text(), "");
   std::ifstream left(file);
   const auto json = nlohmann::json::parse(left, nullptr, false)["message"];
   EXPECT_EQ(json["message"],

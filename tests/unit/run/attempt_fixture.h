@@ -48,10 +48,11 @@ class AttemptFixture : public ::testing::Test {
   std::optional<StartFailure> start() {
     LogOptions options = log_options(*plan);
     options.stdout_fd = options.stderr_fd = console_end_.get();
-    logs.emplace(loop, options, LogEvents{.drained = [this](int) {
-                   if (attempt && attempt->supervised()) attempt->supervisor().look_again();
-                   loop.stop();
-                 }});
+    logs.emplace(loop, options);
+    logs->set_events({.drained = [this](int) {
+      if (attempt && attempt->supervised()) attempt->supervisor().look_again();
+      loop.stop();
+    }});
     prepared = prepare_start(*plan, environment);
     attempt.emplace(Attempt::Surroundings{*plan, prepared, loop, *logs, observer, guard},
                     sole_membership(*plan, 29'500), AttemptFiles(&folder, "attempt_0"));

@@ -48,6 +48,9 @@ class SupervisedShells : public ::testing::Test {
   SupervisedShells() {
     facts.records.host = "here";
     become_subreaper();
+    logs.set_events({.drained = [this](int) {
+      if (supervisor_) supervisor_->look_again();
+    }});
     observer.called = [this] { loop.stop(); };
   }
   ~SupervisedShells() override { supervisor_.reset(); }
@@ -98,11 +101,7 @@ class SupervisedShells : public ::testing::Test {
   Fd console_end_ = std::move(console.write);
   Reader out{loop, std::move(console.read)};
   std::optional<Supervisor> supervisor_;
-  LogRouter logs{loop,
-                 {.files = false, .stdout_fd = console_end_.get(), .stderr_fd = console_end_.get()},
-                 {.drained = [this](int) {
-                   if (supervisor_) supervisor_->look_again();
-                 }}};
+  LogRouter logs{loop, {.files = false, .stdout_fd = console_end_.get(), .stderr_fd = console_end_.get()}};
   WorkerGroup group;
   NodePlan node_;
   RecordingObserver observer;
