@@ -197,7 +197,7 @@ class Nodes {
     static char bytes[1 << 16];
     Node& node = *nodes_[index];
     const ssize_t count = ::recv(node.socket.get(), bytes, sizeof bytes, 0);
-    if (count <= 0) give_up("the holder has closed a connection");
+    if (count <= 0) give_up("the leader has closed a connection");
     std::string_view came(bytes, static_cast<std::size_t>(count));
     if (!node.handshake.done()) {
       node.handshake.feed(came);
@@ -242,7 +242,7 @@ void measure(int count) {
   }
   auto start = Clock::now();
   nodes.meet(leader.port);
-  std::printf("meeting N=%-6d meet=%.2f s bytes=%.1f MB", count, seconds_since(start),
+  std::printf("rendezvous N=%-6d meet=%.2f s bytes=%.1f MB", count, seconds_since(start),
               static_cast<double>(nodes.bytes()) / 1e6);
   start = Clock::now();
   nodes.say(reports, "over");
@@ -252,7 +252,7 @@ void measure(int count) {
   start = Clock::now();
   nodes.say({in_bytes({.kind = Kind::kReady, .round = 1, .text = to_json(history), .attempt = 1, .port = 4000})},
             "begin");
-  std::printf("  next=%.2f s bytes=%.1f MB  holder: %.1f MiB, %.2f s of a core\n", seconds_since(start),
+  std::printf("  next=%.2f s bytes=%.1f MB  leader: %.1f MiB, %.2f s of a core\n", seconds_since(start),
               static_cast<double>(nodes.bytes()) / 1e6, peak_of(leader.pid), processor_time_of(leader.pid));
   ::kill(leader.pid, SIGKILL);
   ::waitpid(leader.pid, nullptr, 0);
@@ -273,7 +273,7 @@ int main(int argc, char** argv) {
     if (static_cast<rlim_t>(count) + kForOthers <= limit.rlim_max) {
       measure(count);
     } else {
-      std::printf("meeting N=%-6d left out: the hard limit is %ju descriptors\n", count,
+      std::printf("rendezvous N=%-6d left out: the hard limit is %ju descriptors\n", count,
                   static_cast<std::uintmax_t>(limit.rlim_max));
     }
   }
