@@ -12,6 +12,7 @@
 #include "plan/cpu_binding.h"
 #include "plan/crowded_cpus.h"
 #include "plan/gpu_visibility.h"
+#include "plan/grace_period.h"
 #include "plan/horovod_environment.h"
 #include "plan/host_place.h"
 #include "plan/job_place.h"
@@ -183,21 +184,11 @@ void choose_output(const Inputs& in, LaunchPlan& plan) {
   warn(plan, redirects_problem(in.request));
 }
 
-/// The grace period, which torchrun reads from a variable where no option is given.
-Setting<Duration> grace_of(const LaunchRequest& request, const Environment& environment) {
-  constexpr const char* kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
-  const auto text = environment.get(kVariable);
-  if (request.grace.source >= Source::kEnvironment || !text || text->empty()) return request.grace;
-  if (const auto grace = parse_duration(*text)) return {*grace, Source::kEnvironment, kVariable};
-  throw UserError("'" + std::string(kVariable) + "=" + *text + "' is not a time",
-                  "give a number of seconds, such as '30'");
-}
-
 void choose_ends(const Inputs& in, LaunchPlan& plan) {
   // A culprit exits within this time once its connections are gone, and users do not notice it as a wait.
   constexpr Duration kSettleForVictims(250);
   const LaunchRequest& request = in.request;
-  plan.grace = grace_of(request, in.environment);
+  plan.grace = choose_grace_period(request, in.environment);
   plan.timeout = request.timeout;
   plan.start_timeout = request.start_timeout;
   plan.hang_timeout = request.hang_timeout;

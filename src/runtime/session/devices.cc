@@ -188,9 +188,4 @@ ChosenDevices choose_devices(const World& world, const SessionOptions& options) 
   return chosen;
 }
 
-std::string choose_backend(std::string_view asked, at::Device device, int world_size) {
-  const bool open = is_one_of(asked, {"", "auto"});
-  return open && device.is_cuda() && world_size > 1 ? "nccl" : std::string(asked);
-}
-
 }  // namespace lrun::detail

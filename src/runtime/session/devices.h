@@ -49,7 +49,4 @@ struct ChosenDevices {
 ///                            such GPU. Before any tensor is made.
 ChosenDevices choose_devices(const World& world, const SessionOptions& options);
 
-/// The default backend of a group: the requested one, else nccl if several ranks have GPUs.
-std::string choose_backend(std::string_view asked, at::Device device, int world_size);
-
 }  // namespace lrun::detail

@@ -8,10 +8,8 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <array>
 #include <iostream>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
 #include "base/message.h"
@@ -21,6 +19,7 @@
 #include "runtime/data/split_mix.h"
 #include "runtime/dp/data_parallel.h"
 #include "runtime/dp/replica_connection.h"
+#include "runtime/session/backend_choice.h"
 #include "runtime/session/banner.h"
 #include "runtime/session/crash_report.h"
 #include "runtime/session/devices.h"
@@ -46,25 +45,19 @@ StoreAddress store_of(const World& world) {
   return {world.master_address, world.master_port, world.rank == 0 && !world.uses_agent_store};
 }
 
-/// A rank that is alone meets nobody, and has no store where these would.
-std::string backend_of_one(const std::string& asked) {
-  constexpr std::array kWithStore{std::string_view("shm"), std::string_view("gloo"), std::string_view("shm+gloo")};
-  return std::ranges::find(kWithStore, asked) == kWithStore.end() ? asked : "single";
-}
-
 std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionOptions& options, at::Device device) {
   GroupOptions group;
   group.rank = world.rank;
   group.world_size = world.world_size;
   group.timeout = options.timeout;
-  if (world.world_size == 1) return make_collectives(backend_of_one(options.backend), group);
+  const std::string backend = choose_session_backend(world, options, device);
+  if (world.world_size == 1) return make_collectives(backend, group);
   group.store = store_of(world);
   // A store may outlive an attempt: ranks of a new attempt must not read the keys of the last. lrun's store is new in
   // each attempt, and LRUN_RUN_ID differs on every node.
   const std::string run = world.source == WorldSource::kLrun ? std::string() : world.run_id;
   group.name = run + "/" + std::to_string(world.restart_count);
-  const std::string& asked = options.backend.empty() ? world.backend : options.backend;
-  return make_collectives(choose_backend(asked, device, world.world_size), group);
+  return make_collectives(backend, group);
 }
 
 /// A group whose memory is the CPU's gets copies of tensors on other devices.

@@ -100,14 +100,5 @@ TEST(Devices, HaveToBeVisible) {
                 kOnCpus);
 }
 
-TEST(Backend, IsNcclWhereGpusOfSeveralRanksMeet) {
-  EXPECT_EQ(choose_backend("", cuda(0), 2), "nccl");
-  EXPECT_EQ(choose_backend("auto", cuda(0), 2), "nccl");
-  EXPECT_EQ(choose_backend("gloo", cuda(0), 2), "gloo");
-  EXPECT_EQ(choose_backend("", cuda(0), 1), "");
-  EXPECT_EQ(choose_backend("", at::kCPU, 2), "");
-  EXPECT_EQ(choose_backend("auto", at::Device("xpu:0"), 2), "auto");
-}
-
 }  // namespace
 }  // namespace lrun::detail
