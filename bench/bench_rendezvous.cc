@@ -64,7 +64,7 @@ Leader start_leader(int nodes) {
   if (leader.pid == 0) {
     lrun::EventLoop loop;
     lrun::launcher::RendezvousServer::Options options{.reach = lrun::launcher::StoreReach::kLoopback,
-                                                      .gather = lrun::gather_reports};
+                                                      .merge = lrun::merge_reports};
     options.times.heartbeat = options.times.join;  // no launcher is silent here, and none sends heartbeats
     options.max_store_connections = options.max_launchers = 2 * static_cast<std::size_t>(nodes);
     lrun::launcher::RendezvousServer server(loop, options);

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 
   const SteadyTime now{};
-  Coordinator coordinator({.gather = gather_reports}, now);
+  Coordinator coordinator({.merge = merge_reports}, now);
   for (const auto side : {Handshake::Side::kLauncher, Handshake::Side::kServer}) {
     Handshake open(side, "", "nonce");
     Handshake secret(side, "a secret that no input knows", "nonce");
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   LauncherMessageDecoder decoder(kMostBytesFromLauncher);
   decoder.feed(bytes);
-  LauncherId from = 1;
+  ConnectionId from = 1;
   while (const auto message = decoder.next()) {
     if (launcher_message_from_json(to_json(*message)) != message) std::abort();
     coordinator.received(from++ % 3 + 1, *message, now);
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto report = job_report_from_json(bytes)) {
     const Verdict verdict = judge_job(*report, 0, {});
     if (verdict.exit_code < 0 || verdict.others.total() < 0) std::abort();
-    if (gather_reports({std::string(bytes)}).size() > kMostReportBytes) std::abort();
+    if (merge_reports({std::string(bytes)}).size() > kMostReportBytes) std::abort();
   }
   if (const auto notice = stop_notice_from_json(bytes)) {
     if (!stop_notice_from_json(to_json(*notice))) std::abort();

@@ -221,7 +221,7 @@ std::optional<JobReport> job_report_from_json(std::string_view text) {
   }
 }
 
-std::string gather_reports(const std::vector<std::string>& reports) {
+std::string merge_reports(const std::vector<std::string>& reports) {
   JobReport all;
   for (const std::string& text : reports) {
     const std::optional<JobReport> report = job_report_from_json(text);

@@ -53,7 +53,7 @@ std::string to_json(const JobReport& report);
 std::optional<JobReport> job_report_from_json(std::string_view json);
 
 /// Merges all `reports`, as JSON. A report that is empty or cannot be read makes the result is_incomplete.
-std::string gather_reports(const std::vector<std::string>& reports);
+std::string merge_reports(const std::vector<std::string>& reports);
 
 /// Why a node stops its workers, and the worker to blame so far. Sent to the other nodes at that moment.
 struct StopNotice {

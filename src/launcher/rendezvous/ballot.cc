@@ -1,3 +1,5 @@
+// In: votes, and the members that are heard. Out: whether a candidate is elected, and whether a leader keeps its
+// majority. Coordinator and SuccessorSearch ask it.
 #include "rendezvous/ballot.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ void Majority::lost(int since) {
   }
 }
 
-bool Majority::stands() const {
+bool Majority::has_quorum() const {
   return std::all_of(rounds_.begin(), rounds_.end(),
                      [](const MembersOfRound& round) { return 2 * round.unheard <= round.members; });
 }

@@ -36,7 +36,7 @@ class Majority {
   /// \param since  the first of the rounds in which it was
   void lost(int since);
   /// Enough members are left; else this leader must stop.
-  [[nodiscard]] bool stands() const;
+  [[nodiscard]] bool has_quorum() const;
 
  private:
   struct MembersOfRound {

@@ -13,7 +13,7 @@ namespace {
 using Kind = LauncherMessage::Kind;
 
 /// In heartbeats: a node that was dead when a spare came is known to be dead by then.
-constexpr int kPatienceWithSpares = 2;
+constexpr int kHeartbeatsForSpares = 2;
 
 /// The records that a newcomer has to fit: of the launchers that are here, and one that stands for those redirected.
 std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirection& redirection) {
@@ -27,7 +27,7 @@ std::vector<const JoinRecord*> records_of(const Roster& roster, const Redirectio
 /// Its rank is taken for as long as the job runs. The spare would wait in vain, and end with the code of success.
 std::optional<Rejection> rejection_of_spare(const JoinRecord& spare, const Roster& roster, const Round& round) {
   if (!spare.node_rank) return std::nullopt;
-  for (const LauncherId id : round.members()) {
+  for (const ConnectionId id : round.members()) {
     const JoinRecord& member = roster.at(id).record;
     if (member.node_rank == spare.node_rank) return rank_is_taken(spare, member);
   }
@@ -35,9 +35,9 @@ std::optional<Rejection> rejection_of_spare(const JoinRecord& spare, const Roste
 }
 
 /// \param can_join  a newcomer may take part in the next round, if there is a place
-LauncherMessage spare_message(LauncherId who, const Roster& roster, const Round& round, bool can_join) {
+LauncherMessage spare_message(ConnectionId who, const Roster& roster, const Round& round, bool can_join) {
   const std::string all = nodes_text(roster.least(), roster.most());
-  const std::vector<LauncherId> next = roster.next_members(&round);
+  const std::vector<ConnectionId> next = roster.next_members(&round);
   const bool has_place = can_join && std::find(next.begin(), next.end(), who) != next.end();
   const std::string difference =
       difference_of_commands(roster.at(who).record, roster.launchers().begin()->second.record);
@@ -48,7 +48,7 @@ LauncherMessage spare_message(LauncherId who, const Roster& roster, const Round&
           .successors = round.successors()};
 }
 
-LauncherMessage resize_message(const std::vector<LauncherId>& ids, const Roster& roster, const Round& round) {
+LauncherMessage resize_message(const std::vector<ConnectionId>& ids, const Roster& roster, const Round& round) {
   const std::string names = roster.newcomers_text(ids, round);
   const bool is_one = static_cast<int>(ids.size()) == round.size() + 1;
   const std::string all = nodes_text(roster.least(), roster.most());
@@ -77,22 +77,22 @@ void name_leader(RankAssignment& assignment, int rank) {
 
 /// No two groups of members can go on, one from this round and one from the round before. That holds for the first
 /// round, for one of the same members, and for one of all that a lost leader left.
-bool is_settled_at_once(const std::vector<LauncherId>& ids, const std::optional<Failover>& failover,
-                        const std::optional<Round>& before, int rounds_begun) {
+bool is_known_at_once(const std::vector<ConnectionId>& ids, const std::optional<Failover>& failover,
+                      const std::optional<Round>& before, int rounds_begun) {
   const bool has_ballot = failover && failover->ballot();
   if (!has_ballot && rounds_begun == 0) return true;
   const int expected = has_ballot ? failover->ballot()->members - 1 : before->began_with();
-  return (has_ballot || before->is_settled()) && static_cast<int>(ids.size()) == expected &&
+  return (has_ballot || before->is_known_to_all()) && static_cast<int>(ids.size()) == expected &&
          std::all_of(ids.begin(), ids.end(),
-                     [&](LauncherId id) { return has_ballot ? failover->has_voted(id) : before->has(id); });
+                     [&](ConnectionId id) { return has_ballot ? failover->has_voted(id) : before->has(id); });
 }
 
 }  // namespace
 
 Coordinator::Coordinator(Options options, SteadyTime now)
     : times_(options.times),
-      gather_(std::move(options.gather)),
-      lobby_(std::move(options.own_token)),
+      merge_(std::move(options.merge)),
+      early_messages_(std::move(options.own_token)),
       timing_(options.times, now) {
   if (options.members_elect_leader) majority_.emplace();
 }
@@ -101,7 +101,7 @@ void Coordinator::resume(const JobState& state, const std::optional<Ballot>& bal
   timing_.open(now);
   // Only members of the round know of a ballot. A state in etcd may be that of another job with the same name.
   if (ballot) return go_on_from(state, ballot, now);
-  lobby_.await_member_of(state);
+  early_messages_.await_member_of(state);
 }
 
 void Coordinator::go_on_from(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime since) {
@@ -115,7 +115,7 @@ void Coordinator::go_on_from(const JobState& state, const std::optional<Ballot>&
 void Coordinator::redirect_to(const std::optional<RendezvousAddress>& target, SteadyTime now) {
   if (!target) {
     redirection_.cancel();
-    lobby_.await_own();
+    early_messages_.await_own();
     timing_.open(now);
     round_.reset();
     phase_ = Phase::kGathering;
@@ -130,13 +130,13 @@ void Coordinator::redirect_to(const std::optional<RendezvousAddress>& target, St
   close(redirection_.message(), false);
 }
 
-void Coordinator::received(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+void Coordinator::received(ConnectionId from, const LauncherMessage& message, SteadyTime now) {
   if (!roster_.has(from)) {
     const bool has_record = message.kind == Kind::kJoin || message.kind == Kind::kInvite;
     const bool may_be_early = message.kind == Kind::kReady || message.kind == Kind::kLeave;
     if (has_record ? !message.join : !may_be_early) return;
-    lobby_.receive(from, message);
-    if (const auto state = lobby_.take_state()) go_on_from(*state, std::nullopt, timing_.opened());
+    early_messages_.receive(from, message);
+    if (const auto state = early_messages_.take_state()) go_on_from(*state, std::nullopt, timing_.opened());
     return admit_waiting(now);
   }
   const bool is_member = round_ && round_->has(from);
@@ -150,12 +150,12 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
     case Kind::kBegun:
       if (majority_ && is_member && message.round == round_->number() && round_->acknowledge(from)) {
         majority_->last_round_is_known();
-        outbox_.send(round_->members(), {.kind = Kind::kSettled, .round = round_->number()});
+        outbox_.send(round_->members(), {.kind = Kind::kKnownToAll, .round = round_->number()});
       }
       break;
     case Kind::kReport:
       if (phase_ != Phase::kRunning || !is_member || message.round != round_->number()) break;
-      round_->report(from, message.text, gather_);
+      round_->report(from, message.text, merge_);
       finish_round_if_reported(now);
       break;
     case Kind::kReady:
@@ -176,7 +176,7 @@ void Coordinator::received(LauncherId from, const LauncherMessage& message, Stea
 }
 
 void Coordinator::admit_waiting(SteadyTime now) {
-  for (const auto& [id, message] : lobby_.take_messages()) {
+  for (const auto& [id, message] : early_messages_.take_messages()) {
     if (message.kind == Kind::kJoin) {
       join(id, message, now);
     } else if (message.kind == Kind::kInvite) {
@@ -187,7 +187,7 @@ void Coordinator::admit_waiting(SteadyTime now) {
   }
 }
 
-void Coordinator::invited(LauncherId from, const LauncherMessage& invitation, SteadyTime now) {
+void Coordinator::invited(ConnectionId from, const LauncherMessage& invitation, SteadyTime now) {
   const JoinRecord& job = *invitation.join;
   const bool is_here = !redirection_.target();
   if (redirection_.was_member(job.token) || (phase_ == Phase::kClosed && is_here)) return;
@@ -201,7 +201,7 @@ void Coordinator::invited(LauncherId from, const LauncherMessage& invitation, St
   redirect_to(RendezvousAddress{job.address, job.standby_port}, now);
 }
 
-void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+void Coordinator::join(ConnectionId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
   if (const auto report = failed_start_.report_for(record)) {
     return outbox_.send(from, {.kind = Kind::kOver, .text = *report}, true);
@@ -209,7 +209,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   if (redirection_.sends_back() && !message.resumes) return outbox_.send(from, redirection_.back_message(), true);
   // A launcher may connect again before its last connection is known to be dead, and messages on the last one may be
   // read behind those on the new one.
-  if (const std::optional<LauncherId> other = roster_.find(record.token)) {
+  if (const std::optional<ConnectionId> other = roster_.find(record.token)) {
     if (*other > from) return outbox_.send(from, {.kind = Kind::kRejected}, true);
     left(*other, "it connected again", now, now);
   }
@@ -230,7 +230,7 @@ void Coordinator::join(LauncherId from, const LauncherMessage& message, SteadyTi
   admit(from, message, now);
 }
 
-void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+void Coordinator::admit(ConnectionId from, const LauncherMessage& message, SteadyTime now) {
   const JoinRecord& record = *message.join;
   if (!roster_.empty()) {
     std::string warning = admission_.compare_commands(record, roster_.launchers().begin()->second.record);
@@ -245,7 +245,7 @@ void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyT
     if (phase_ == Phase::kGathering) go_on_from({.round = message.round}, std::nullopt, now);
     if (failover_ && phase_ == Phase::kDeciding && message.round + 1 >= round_->number()) {
       if (message.round == round_->number()) failover_->voted(from, message.node_rank);
-      return round_->take_back(from, message.round);
+      return round_->readmit(from, message.round);
     }
     // The job goes on without this launcher. It is a newcomer, once its workers are stopped and it says that it is
     // ready.
@@ -254,19 +254,19 @@ void Coordinator::admit(LauncherId from, const LauncherMessage& message, SteadyT
   if (phase_ == Phase::kGathering) return begin_if_due(now);
   const bool can_join = !round_->is_stopped() && (phase_ == Phase::kDeciding || !round_->some_reported());
   outbox_.send(from, spare_message(from, roster_, *round_, can_join));
-  review_ = review_.value_or(now + kPatienceWithSpares * times_.heartbeat);
+  review_ = review_.value_or(now + kHeartbeatsForSpares * times_.heartbeat);
   grow_if_due(now);
   begin_if_due(now);
 }
 
-void Coordinator::fail_start(LauncherId from, const JoinRecord& record, SteadyTime now) {
+void Coordinator::fail_start(ConnectionId from, const JoinRecord& record, SteadyTime now) {
   outbox_.send(from, {.kind = Kind::kEnded}, true);
   // A job that needs every node waits for no other then; nor does one whose leader cannot start.
   const bool is_needed = record.min_nodes == record.max_nodes && times_.spares == 0;
-  if (phase_ != Phase::kGathering || !(is_needed || lobby_.is_own(record))) {
+  if (phase_ != Phase::kGathering || !(is_needed || early_messages_.is_own(record))) {
     return note(record, "cannot take part: " + record.cannot_start, now);
   }
-  std::string report = gather_({record.report});
+  std::string report = merge_({record.report});
   failed_start_.fail(record, report, record.max_nodes - 1 - roster_.size(), now);
   close({.kind = Kind::kOver, .text = std::move(report)}, false);
 }
@@ -281,7 +281,7 @@ void Coordinator::note(const JoinRecord& record, const std::string& what, Steady
   outbox_.send(roster_.ids(), {.kind = Kind::kWaiting, .text = who_is_there()});
 }
 
-void Coordinator::ready(LauncherId from, const LauncherMessage& message, SteadyTime now) {
+void Coordinator::ready(ConnectionId from, const LauncherMessage& message, SteadyTime now) {
   Roster::Launcher& launcher = roster_.at(from);
   if (std::exchange(launcher.busy, false)) {
     launcher.record.store_port = message.port;
@@ -309,45 +309,45 @@ void Coordinator::begin_if_due(SteadyTime now) {
   if (roster_.empty()) return;
   if (phase_ == Phase::kGathering) {
     if (roster_.size() < roster_.least()) return timing_.cancel_call();
-    const std::vector<LauncherId> ids = roster_.next_members(nullptr);
+    const std::vector<ConnectionId> ids = roster_.next_members(nullptr);
     if (static_cast<int>(ids.size()) < roster_.least()) return timing_.cancel_call();
     // Spares are launchers beyond the size of the job: their number says whether all are there.
     const bool is_full = times_.spares == 0 ? static_cast<int>(ids.size()) == roster_.most()
                                             : roster_.size() >= roster_.most() + times_.spares;
     if (!timing_.first_call_is_over(is_full, now)) return;
     begin(ids);
-    for (const LauncherId id : roster_.newcomers(&*round_)) {
+    for (const ConnectionId id : roster_.newcomers(&*round_)) {
       outbox_.send(id, spare_message(id, roster_, *round_, true));
     }
     return;
   }
   if (phase_ != Phase::kDeciding || round_->is_stopped() || !round_->all_ready()) return;
   if (failover_ && (failover_->waits(roster_, times_.heartbeat, now) || !failover_->is_carried())) return;
-  const std::vector<LauncherId> ids = roster_.next_members(&*round_);
+  const std::vector<ConnectionId> ids = roster_.next_members(&*round_);
   if (static_cast<int>(ids.size()) < roster_.least()) return timing_.fall_short(now);
   timing_.end_shortage();
   if (timing_.call_is_over(static_cast<int>(ids.size()) == roster_.most(), now)) begin(ids);
 }
 
-void Coordinator::begin(const std::vector<LauncherId>& ids) {
+void Coordinator::begin(const std::vector<ConnectionId>& ids) {
   // No two rounds have the same number: launchers tell messages of different rounds apart by it.
   const int number = std::max(round_ ? round_->number() + 1 : 0, newest_round_ + 1);
   std::vector<JoinRecord> records;
-  for (const LauncherId id : ids) records.push_back(roster_.at(id).record);
+  for (const ConnectionId id : ids) records.push_back(roster_.at(id).record);
   RankAssignment assignment = assign_ranks(records);
   Membership& common = assignment.common;
   common.round = number;
   common.attempt = attempt_;
   common.history = history_;
-  std::vector<LauncherId> by_rank;
+  std::vector<ConnectionId> by_rank;
   for (const std::size_t index : assignment.order) {
     if (majority_) redirection_.note_member(records[index].token);
-    if (majority_ && lobby_.is_own(records[index])) name_leader(assignment, static_cast<int>(by_rank.size()));
+    if (majority_ && early_messages_.is_own(records[index])) name_leader(assignment, static_cast<int>(by_rank.size()));
     by_rank.push_back(ids[index]);
   }
   if (!common.leader) common.successors.clear();  // the leader is no member: nobody knows whom they would succeed
-  const bool settled = is_settled_at_once(ids, failover_, round_, rounds_begun_);
-  round_ = Round(number, by_rank, round_ ? &*round_ : nullptr, settled, common.successors);
+  const bool known_to_all = is_known_at_once(ids, failover_, round_, rounds_begun_);
+  round_ = Round(number, by_rank, round_ ? &*round_ : nullptr, known_to_all, common.successors);
   phase_ = Phase::kRunning;
   failover_.reset();
   timing_.end_shortage();
@@ -355,11 +355,12 @@ void Coordinator::begin(const std::vector<LauncherId>& ids) {
   ++rounds_begun_;
   if (majority_) {
     majority_->round_began(number, round_->began_with());
-    if (settled) majority_->last_round_is_known();
+    if (known_to_all) majority_->last_round_is_known();
   }
-  outbox_.begin(std::move(by_rank),
-                {.kind = Kind::kBegin, .round = number, .settled = settled, .membership = std::move(assignment.common)},
-                std::move(assignment.members));
+  outbox_.begin(
+      std::move(by_rank),
+      {.kind = Kind::kBegin, .round = number, .known_to_all = known_to_all, .membership = std::move(assignment.common)},
+      std::move(assignment.members));
   // Spares follow their job to the next leader.
   if (!round_->successors().empty()) {
     outbox_.send(roster_.newcomers(&*round_), {.kind = Kind::kSpare, .successors = round_->successors()});
@@ -369,7 +370,7 @@ void Coordinator::begin(const std::vector<LauncherId>& ids) {
 /// A round of which some members are done is left alone: the others may be done in a moment, too.
 void Coordinator::grow_if_due(SteadyTime now) {
   if (phase_ != Phase::kRunning || !round_->can_be_interrupted() || !roster_.can_grow(*round_)) return;
-  const std::vector<LauncherId> ids = roster_.next_members(&*round_);
+  const std::vector<ConnectionId> ids = roster_.next_members(&*round_);
   if (!timing_.call_is_over(static_cast<int>(ids.size()) == roster_.most(), now)) return;
   round_->end_early();
   outbox_.send(round_->members(), resize_message(ids, roster_, *round_));
@@ -379,12 +380,12 @@ void Coordinator::finish_round_if_reported(SteadyTime now) {
   if (phase_ != Phase::kRunning || !round_->all_reported()) return;
   phase_ = Phase::kDeciding;
   timing_.cancel_call();
-  outbox_.send(round_->members(), {.kind = Kind::kOver, .round = round_->number(), .text = round_->finish(gather_)});
+  outbox_.send(round_->members(), {.kind = Kind::kOver, .round = round_->number(), .text = round_->finish(merge_)});
   begin_if_due(now);  // with spares alone, where nobody else is left
 }
 
-void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run) {
-  lobby_.left(who);
+void Coordinator::left(ConnectionId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run) {
+  early_messages_.left(who);
   if (!roster_.has(who)) return;
   const JoinRecord gone = roster_.remove(who).record;
   if (failover_) failover_->left(who);
@@ -407,7 +408,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
   }
   // A member that is known to be dead, or has left, cannot go on with others.
   if (majority_ && may_run && member && is_open) majority_->lost(member->since);
-  if (majority_ && !majority_->stands()) return close(no_majority(round_->size(), round_->began_with()), false);
+  if (majority_ && !majority_->has_quorum()) return close(no_majority(round_->size(), round_->began_with()), false);
   // Spares that are left alone do not know whether the job is done. They must not begin it anew where it was told to
   // stop, or where its round was over and no member was ready for another one.
   const bool is_called_off =
@@ -418,7 +419,7 @@ void Coordinator::left(LauncherId who, const std::string& how, SteadyTime now, S
 }
 
 /// The node knows the outcome of the job, and no round follows: members that are ready for one are told.
-void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now) {
+void Coordinator::leave(ConnectionId from, const std::string& end, SteadyTime now) {
   const bool is_over = phase_ == Phase::kDeciding || phase_ == Phase::kClosed;
   const bool is_member = round_ && round_->has(from);
   if (!is_member || !(is_over || round_->member(from).reported)) {
@@ -430,7 +431,7 @@ void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now)
   if (failover_) failover_->left(from);
   if (!is_over && round_->size() > 0) return finish_round_if_reported(now);
   if (phase_ == Phase::kDeciding) {
-    for (const LauncherId id : round_->members()) {
+    for (const ConnectionId id : round_->members()) {
       if (!round_->member(id).ready) continue;
       outbox_.send(id, {.kind = Kind::kEnded, .text = "node " + who_left_ + " has left the job"}, true);
     }
@@ -441,9 +442,9 @@ void Coordinator::leave(LauncherId from, const std::string& end, SteadyTime now)
 /// The message is the last one for all launchers that do not stay. Members stay to report the end on their nodes.
 void Coordinator::close(const LauncherMessage& message, bool members_stay) {
   phase_ = Phase::kClosed;
-  const std::vector<LauncherId> ids = members_stay && round_ ? roster_.newcomers(&*round_) : roster_.ids();
+  const std::vector<ConnectionId> ids = members_stay && round_ ? roster_.newcomers(&*round_) : roster_.ids();
   outbox_.send(ids, message, true);
-  for (const LauncherId id : ids) {
+  for (const ConnectionId id : ids) {
     roster_.remove(id);
     if (round_) round_->remove(id);
   }
@@ -452,19 +453,19 @@ void Coordinator::close(const LauncherMessage& message, bool members_stay) {
 void Coordinator::advance(SteadyTime now) {
   failed_start_.advance(now);
   if (review_ && now >= *review_) review_spares(now);
-  if (lobby_.awaits_member() && now >= timing_.opened() + times_.heartbeat) {
-    lobby_.forget_state();
+  if (early_messages_.awaits_member() && now >= timing_.opened() + times_.heartbeat) {
+    early_messages_.forget_state();
     timing_.told(now);
     admit_waiting(now);
   }
-  if (lobby_.awaits_member()) return;
+  if (early_messages_.awaits_member()) return;
   if (failover_ && failover_->has_failed(times_.heartbeat, now)) {
     const int votes = failover_->votes();
     const int of = failover_->ballot()->members;
     failover_.reset();
     // Newcomers were invited to a job that does not go on here. They may begin one where they came from.
     redirection_.send_back(no_majority_text(votes, of));
-    for (const LauncherId id : roster_.newcomers(&*round_)) {
+    for (const ConnectionId id : roster_.newcomers(&*round_)) {
       if (roster_.at(id).busy) continue;
       outbox_.send(id, redirection_.back_message(), true);
       roster_.remove(id);
@@ -493,12 +494,12 @@ void Coordinator::review_spares(SteadyTime now) {
     review_ = now + times_.heartbeat;  // the next round may have a place
     return;
   }
-  std::vector<std::pair<LauncherId, Rejection>> rejected;
-  for (const LauncherId id : roster_.newcomers(&*round_)) {
+  std::vector<std::pair<ConnectionId, Rejection>> rejected;
+  for (const ConnectionId id : roster_.newcomers(&*round_)) {
     const Roster::Launcher& spare = roster_.at(id);
     if (spare.busy) continue;
     // A node that was started again comes before its earlier launcher is known to be dead.
-    const SteadyTime due = spare.came + kPatienceWithSpares * times_.heartbeat;
+    const SteadyTime due = spare.came + kHeartbeatsForSpares * times_.heartbeat;
     if (now < due) {
       review_ = std::min(review_.value_or(due), due);
     } else if (const auto rejection = rejection_of_spare(spare.record, roster_, *round_)) {
@@ -516,7 +517,7 @@ std::optional<SteadyTime> Coordinator::deadline() const {
   std::optional<SteadyTime> next = failed_start_.deadline();
   const auto sooner = [&next](SteadyTime time) { next = std::min(next.value_or(time), time); };
   if (review_ && phase_ != Phase::kClosed) sooner(*review_);
-  if (lobby_.awaits_member()) {
+  if (early_messages_.awaits_member()) {
     sooner(timing_.opened() + times_.heartbeat);
   } else if (phase_ == Phase::kGathering) {
     sooner(timing_.first_deadline(!roster_.empty() && roster_.size() >= roster_.least()));
@@ -543,7 +544,7 @@ JobState Coordinator::state() const {
   return state;
 }
 
-std::optional<RendezvousAddress> Coordinator::standby_of(LauncherId who) const {
+std::optional<RendezvousAddress> Coordinator::standby_of(ConnectionId who) const {
   if (!majority_ || phase_ == Phase::kClosed || !round_ || !round_->has(who)) return std::nullopt;
   const JoinRecord& record = roster_.at(who).record;
   if (record.standby_port == 0) return std::nullopt;

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "rendezvous/admission.h"
+#include "rendezvous/early_messages.h"
 #include "rendezvous/failed_start.h"
 #include "rendezvous/failover.h"
-#include "rendezvous/lobby.h"
 #include "rendezvous/outbox.h"
 #include "rendezvous/redirection.h"
 #include "rendezvous/roster.h"
@@ -27,10 +27,10 @@ namespace lrun::launcher {
 /// those that are ready and with newcomers, as many as the job may have. With too few of them it waits for more. Each
 /// step costs a fixed number of messages a launcher.
 ///
-/// Its parts decide one thing each. The Lobby keeps messages that come too early. Admission knows which launchers may
-/// join, the Roster which are there, the Round what its members did, RoundTiming how long they wait for each other. A
-/// Failover exists while this leader goes on with a job of another one and has not begun a round. Redirection knows
-/// where the job meets, where that is elsewhere.
+/// Its parts decide one thing each. The EarlyMessages keeps messages that come too early. Admission knows which
+/// launchers may join, the Roster which are there, the Round what its members did, RoundTiming how long they wait for
+/// each other. A Failover exists while this leader goes on with a job of another one and has not begun a round.
+/// Redirection knows where the job meets, where that is elsewhere.
 ///
 /// A launcher whose node cannot start its workers joins only to report that. A job that needs every node then ends for
 /// all. A newcomer that finds no place is a spare: it waits for a round that has one, and knows the successors.
@@ -38,7 +38,7 @@ class Coordinator {
  public:
   struct Options {
     RendezvousTimes times = {};
-    GatherReports gather;        ///< must not be empty
+    MergeReports merge;          ///< must not be empty
     std::string own_token = {};  ///< of the leader's own launcher, for which the others wait; empty: they do not
     /// The members could go on without this leader: it stops when it may have lost them.
     bool members_elect_leader = false;
@@ -57,10 +57,10 @@ class Coordinator {
   [[nodiscard]] const std::optional<RendezvousAddress>& redirect() const { return redirection_.target(); }
 
   /// The first message of a connection has to be kJoin or kInvite.
-  void received(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  void received(ConnectionId from, const LauncherMessage& message, SteadyTime now);
   /// A connection ended, or was silent for too long: `how` says it. \param heard  its last sign of life
   /// \param may_run  it did not say that it leaves, and it is not known to be dead
-  void left(LauncherId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run = false);
+  void left(ConnectionId who, const std::string& how, SteadyTime now, SteadyTime heard, bool may_run = false);
   /// Time has passed.
   void advance(SteadyTime now);
   /// When advance() has to be called at the latest; empty: not before something happens.
@@ -73,7 +73,7 @@ class Coordinator {
   /// By this coordinator.
   [[nodiscard]] int rounds_begun() const { return rounds_begun_; }
   /// Where a member of the round could lead the job instead. Empty: it is no member, or cannot.
-  [[nodiscard]] std::optional<RendezvousAddress> standby_of(LauncherId who) const;
+  [[nodiscard]] std::optional<RendezvousAddress> standby_of(ConnectionId who) const;
   /// No launcher takes part any more, and none will.
   [[nodiscard]] bool over() const;
   /// 'joined: node 'a' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes'.
@@ -88,24 +88,24 @@ class Coordinator {
   };
 
   void admit_waiting(SteadyTime now);
-  void invited(LauncherId from, const LauncherMessage& invitation, SteadyTime now);
-  void join(LauncherId from, const LauncherMessage& message, SteadyTime now);
-  void admit(LauncherId from, const LauncherMessage& message, SteadyTime now);
+  void invited(ConnectionId from, const LauncherMessage& invitation, SteadyTime now);
+  void join(ConnectionId from, const LauncherMessage& message, SteadyTime now);
+  void admit(ConnectionId from, const LauncherMessage& message, SteadyTime now);
   void go_on_from(const JobState& state, const std::optional<Ballot>& ballot, SteadyTime since);
-  void fail_start(LauncherId from, const JoinRecord& record, SteadyTime now);
+  void fail_start(ConnectionId from, const JoinRecord& record, SteadyTime now);
   void note(const JoinRecord& record, const std::string& what, SteadyTime now);
-  void ready(LauncherId from, const LauncherMessage& message, SteadyTime now);
-  void leave(LauncherId from, const std::string& end, SteadyTime now);
+  void ready(ConnectionId from, const LauncherMessage& message, SteadyTime now);
+  void leave(ConnectionId from, const std::string& end, SteadyTime now);
   void begin_if_due(SteadyTime now);
-  void begin(const std::vector<LauncherId>& ids);
+  void begin(const std::vector<ConnectionId>& ids);
   void grow_if_due(SteadyTime now);
   void finish_round_if_reported(SteadyTime now);
   void review_spares(SteadyTime now);
   void close(const LauncherMessage& message, bool members_stay);
 
   RendezvousTimes times_;
-  GatherReports gather_;
-  Lobby lobby_;
+  MergeReports merge_;
+  EarlyMessages early_messages_;
   Admission admission_;
   FailedStart failed_start_;
   Redirection redirection_;

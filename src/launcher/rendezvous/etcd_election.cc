@@ -39,7 +39,7 @@ EtcdElection::EtcdElection(EventLoop& loop, Options options, Events events)
 
 /// A trouble that keeps etcd from answering for so long is final.
 void EtcdElection::ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered) {
-  client_.ask(std::move(request), options_.patience, [this, answered = std::move(answered)](const auto& result) {
+  client_.ask(std::move(request), options_.timeout, [this, answered = std::move(answered)](const auto& result) {
     if (!result.trouble.empty()) return events_.failed(result.trouble, result.hint);
     if (!result.answer.error.empty() && result.answer.code != kEtcdNotFound) {
       return events_.failed("etcd says '" + result.answer.error + "'", "");
@@ -90,13 +90,13 @@ void EtcdElection::take_leases() {
     if (leases_.key == 0) return events_.failed("etcd grants no lease", "");
     ask(etcd_grant(in_seconds(kStateLife)), [this](const EtcdAnswer& second) {
       leases_.state = second.lease;
-      leases_.state != 0 ? stand() : events_.failed("etcd grants no lease", "");
+      leases_.state != 0 ? become_candidate() : events_.failed("etcd grants no lease", "");
     });
   });
 }
 
 /// The state that another leader left behind becomes ours with the key. The answer is the same whoever wins.
-void EtcdElection::stand() {
+void EtcdElection::become_candidate() {
   own_ = options_.self;
   if (own_.address.empty()) own_.address = client_.own_address();
   try {

@@ -44,10 +44,10 @@ class EtcdElection {
   };
   struct Options {
     EtcdClient::Options etcd;
-    std::string folder;    ///< of the job's keys: '/lrun/NAME'
-    LeaderRecord self;     ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
-    Duration lease{5000};  ///< of the leader; etcd rounds it up to seconds, and to at least two
-    Duration patience{600'000};  ///< for etcd to answer a launcher that looks for the leader
+    std::string folder;         ///< of the job's keys: '/lrun/NAME'
+    LeaderRecord self;          ///< `address` may be empty: the route to etcd decides; the port is that of Events::open
+    Duration lease{5000};       ///< of the leader; etcd rounds it up to seconds, and to at least two
+    Duration timeout{600'000};  ///< for etcd to answer a launcher that looks for the leader
   };
 
   EtcdElection(EventLoop& loop, Options options, Events events);
@@ -63,7 +63,7 @@ class EtcdElection {
   /// From now on this launcher only looks for another leader, to report something to it, and does not become one.
   void only_observe() { may_lead_ = false; }
   /// From now on this is how long an answer may take.
-  void set_patience(Duration patience) { options_.patience = patience; }
+  void set_timeout(Duration timeout) { options_.timeout = timeout; }
 
   /// This launcher leads: the state for the next leader. Tried again until etcd takes it.
   void publish(const JobState& state) { term_.publish(state); }
@@ -79,14 +79,14 @@ class EtcdElection {
   /// Why this launcher leads no longer, where it was the last leader that was found; else empty.
   [[nodiscard]] const std::string& why_deposed() const { return why_deposed_; }
   /// Why the last attempt to ask failed; empty: none has since there was an answer.
-  [[nodiscard]] const std::string& trouble() const { return client_.trouble(); }
+  [[nodiscard]] const std::string& last_error() const { return client_.last_error(); }
 
  private:
   void ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered);
   void ask_for_leader();
   void take_leader(const EtcdEntry& entry);
   void take_leases();
-  void stand();
+  void become_candidate();
   void take_vote(const EtcdAnswer& answer);
   void win(const EtcdEntry& own, const std::optional<EtcdEntry>& state);
   void probe();

@@ -29,7 +29,7 @@ void EtcdTerm::begin(const Leases& leases, std::int64_t revision) {
 void EtcdTerm::prolong(SteadyTime asked) {
   const auto left = std::chrono::ceil<Duration>(asked + leases_.length - steady_now());
   expiry_ = loop_.after(std::max(left, Duration::zero()), [this] {
-    const std::string why = client_.trouble().empty() ? "etcd does not answer" : client_.trouble();
+    const std::string why = client_.last_error().empty() ? "etcd does not answer" : client_.last_error();
     depose("no answer from etcd for " + format_duration(leases_.length) + ": " + why);
   });
 }

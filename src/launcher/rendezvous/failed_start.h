@@ -21,7 +21,7 @@ class FailedStart {
     run_name_ = node.run_name;
     report_ = std::move(report);
     missing_ = std::max(0, missing);
-    until_ = now + kPatience;
+    until_ = now + kTimeout;
   }
   /// The report for a launcher of that job that comes now; empty: there is none.
   std::optional<std::string> report_for(const JoinRecord& node) {
@@ -37,7 +37,7 @@ class FailedStart {
   [[nodiscard]] std::optional<SteadyTime> deadline() const { return awaits_nodes() ? until_ : std::nullopt; }
 
  private:
-  static constexpr Duration kPatience{10'000};
+  static constexpr Duration kTimeout{10'000};
 
   std::string run_name_;
   std::string report_;

@@ -1,3 +1,5 @@
+// In: the state that the last leader left, and the members that come. Out: whether enough of them are back. Coordinator
+// asks it on the new leader.
 #include "rendezvous/failover.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@ Failover::Failover(const JobState& state, std::optional<Ballot> ballot, SteadyTi
   std::erase(expected_, state.leader);
 }
 
-void Failover::voted(LauncherId id, std::optional<int> node_rank) {
+void Failover::voted(ConnectionId id, std::optional<int> node_rank) {
   // A launcher that has the rank of the lost leader was no other member of that round.
   if (ballot_ && node_rank && *node_rank != ballot_->leader) votes_[id] = *node_rank;
 }

@@ -22,9 +22,9 @@ class Failover {
   Failover(const JobState& state, std::optional<Ballot> ballot, SteadyTime since);
 
   /// A member of the last round is back. Its vote is its node rank in the round that the ballot is about.
-  void voted(LauncherId id, std::optional<int> node_rank);
-  void left(LauncherId id) { votes_.erase(id); }
-  [[nodiscard]] bool has_voted(LauncherId id) const { return votes_.count(id) != 0; }
+  void voted(ConnectionId id, std::optional<int> node_rank);
+  void left(ConnectionId id) { votes_.erase(id); }
+  [[nodiscard]] bool has_voted(ConnectionId id) const { return votes_.count(id) != 0; }
   [[nodiscard]] int votes() const;
 
   [[nodiscard]] const std::optional<Ballot>& ballot() const { return ballot_; }
@@ -49,7 +49,7 @@ class Failover {
   std::optional<Ballot> ballot_;
   SteadyTime since_;
   std::vector<std::string> expected_;  ///< tokens of the members that may come back; empty: unknown
-  std::map<LauncherId, int> votes_;    ///< node ranks
+  std::map<ConnectionId, int> votes_;  ///< node ranks
 };
 
 }  // namespace lrun::launcher

@@ -11,11 +11,11 @@ using Kind = LauncherMessage::Kind;
 
 }  // namespace
 
-Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, GatherReports gather,
+Job::Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, MergeReports merge,
          std::size_t max_store_connections, std::string secret, const std::string& etcd_user)
     : context_(loop, {.plan = plan,
                       .record = std::move(record),
-                      .gather = std::move(gather),
+                      .merge = std::move(merge),
                       .max_store_connections = max_store_connections,
                       .secret = std::move(secret)}) {
   if (plan.etcd.empty()) {

@@ -22,11 +22,11 @@ class Job final : public JobMember {
   /// Without one a member of the round succeeds it as leader. The new leader invites a launcher that is started again
   /// at the endpoint, which then redirects others to it.
   /// \param record  what is known of this node; the rest is filled in
-  /// \param gather  what is made of the reports of a round
+  /// \param merge  what is made of the reports of a round
   /// \param secret  that all launchers of the job share; empty: none
   /// \param etcd_user  NAME:PASSWORD; empty: none
   /// \throws std::system_error  a port is taken, descriptors ran out.
-  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, GatherReports gather,
+  Job(EventLoop& loop, const RendezvousPlan& plan, JoinRecord record, MergeReports merge,
       std::size_t max_store_connections, std::string secret = {}, const std::string& etcd_user = {});
   /// `changed` is told the connection by which the others know that this launcher lives, and -1 before it is closed.
   void on_connection(std::function<void(int connection)> changed) { context_.connection_changed = std::move(changed); }
@@ -56,7 +56,7 @@ class Job final : public JobMember {
   [[nodiscard]] ClockOffset clock_offset() const override;
   [[nodiscard]] bool joined() const { return context_.link && context_.link->joined(); }
   /// Why the leader could not be reached so far; empty: no attempt has failed.
-  [[nodiscard]] std::string trouble() const { return context_.trouble(); }
+  [[nodiscard]] std::string last_error() const { return context_.last_error(); }
 
  private:
   void leave_with(LauncherMessage::Kind kind, const std::string& text);

@@ -20,11 +20,11 @@ JobEvents& no_events() {
 JobContext::JobContext(EventLoop& event_loop, Options options)
     : loop(event_loop),
       plan(options.plan),
-      gather(options.gather),
+      merge(options.merge),
       secret(options.secret),
       servers(event_loop, {.plan = options.plan,
                            .record = std::move(options.record),
-                           .gather = options.gather,
+                           .merge = options.merge,
                            .max_store_connections = options.max_store_connections,
                            .secret = options.secret,
                            .rejected = [this](const std::string& line) { events->rejected(line); },
@@ -36,11 +36,11 @@ JobContext::JobContext(EventLoop& event_loop, Options options)
       events(&no_events()),
       state(std::in_place_type<Linked>, *this) {}
 
-void JobContext::open_link(const std::string& host, int port, Duration patience, std::optional<int> vote) {
+void JobContext::open_link(const std::string& host, int port, Duration timeout, std::optional<int> vote) {
   LauncherLink::Options options{.host = host,
                                 .port = static_cast<std::uint16_t>(port),
                                 .record = servers.record(),
-                                .connect = patience,
+                                .connect = timeout,
                                 .heartbeat = plan.heartbeat,
                                 .secret = secret,
                                 .port_option = plan.port_option};
@@ -48,7 +48,7 @@ void JobContext::open_link(const std::string& host, int port, Duration patience,
   options.was_spare = part.is_spare;
   // A vote is given once: one attempt has all of the time.
   options.vote = vote;
-  if (vote) options.attempt = patience;
+  if (vote) options.attempt = timeout;
   if (part.is_spare) options.attempt = plan.heartbeat;  // there may be several that do not answer
   link = std::make_unique<LauncherLink>(
       loop, std::move(options),
@@ -124,8 +124,8 @@ void JobContext::received(const LauncherMessage& message) {
       return;
     case Kind::kLost:
       return events->lost(message.node, message.text, message.steady_ns, message.spare);
-    case Kind::kSettled:
-      part.settled = part.settled || is_of_round;
+    case Kind::kKnownToAll:
+      part.known_to_all = part.known_to_all || is_of_round;
       return;
     case Kind::kOver:
       if (!is_of_round) return;
@@ -141,9 +141,9 @@ void JobContext::begin(const LauncherMessage& message) {
   holds_back_ = !part.has_begun();
   part.begin(message);
   told_target.reset();
-  link->settle();
+  link->stay_closed();
   // Where there are no successors it does not matter which round a member knows.
-  if (!part.settled && part.membership->leader) send(Kind::kBegun);
+  if (!part.known_to_all && part.membership->leader) send(Kind::kBegun);
   enter<Linked>();
   events->begun(*message.membership);
 }
@@ -160,7 +160,7 @@ void JobContext::rejected(const LauncherMessage& message) {
 void JobContext::wait_as_spare(const LauncherMessage& message) {
   part.is_spare = !part.has_begun();
   if (part.is_spare && !message.successors.empty()) {  // a leader after a failover names none before its first round
-    link->settle();
+    link->stay_closed();
     std::vector<Successor> line = message.successors;
     line.insert(line.begin(), {.address = link->server_address(), .standby_port = link->port()});
     enter<WaitingAsSpare>(std::move(line));
@@ -194,7 +194,7 @@ void JobContext::report_alone() {
     if (is_over() || !part.report) return;
     std::vector<std::string> reports{*std::exchange(part.report, std::nullopt)};
     if (part.membership->num_nodes > 1) reports.emplace_back();  // the others' are missing
-    events->over(gather(reports));
+    events->over(merge(reports));
   });
 }
 
@@ -224,9 +224,9 @@ void JobContext::endpoint_answered(const LauncherMessage& answer, const std::str
   });
 }
 
-std::string JobContext::trouble() const {
-  if (link && !link->trouble().empty()) return link->trouble();
-  return election ? election->trouble() : std::string();
+std::string JobContext::last_error() const {
+  if (link && !link->last_error().empty()) return link->last_error();
+  return election ? election->last_error() : std::string();
 }
 
 void JobContext::finish_soon() {

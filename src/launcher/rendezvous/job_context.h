@@ -41,7 +41,7 @@ class JobContext {
   struct Options {
     RendezvousPlan plan;
     JoinRecord record;
-    GatherReports gather;
+    MergeReports merge;
     std::size_t max_store_connections = 4096;
     std::string secret = {};
   };
@@ -60,9 +60,9 @@ class JobContext {
     return std::holds_alternative<Over>(state) || std::holds_alternative<Leaving>(state);
   }
 
-  /// A link in place of the last one. \param patience  how long to try
+  /// A link in place of the last one. \param timeout  how long to try
   /// \param vote  the node rank of this launcher, where it votes for the other end: tried once
-  void open_link(const std::string& host, int port, Duration patience, std::optional<int> vote = {});
+  void open_link(const std::string& host, int port, Duration timeout, std::optional<int> vote = {});
   /// To the endpoint, or to the rendezvous that is served here.
   void open_first_link();
   void send(LauncherMessage::Kind kind, const std::string& text = {});
@@ -83,13 +83,13 @@ class JobContext {
   /// This launcher leads elsewhere than at the endpoint: one that is started again there is to join this job.
   void watch_endpoint();
   /// Why the leader could not be reached so far; empty: no attempt has failed.
-  [[nodiscard]] std::string trouble() const;
+  [[nodiscard]] std::string last_error() const;
   /// Job::finish() need not wait any longer.
   void finish_soon();
 
   EventLoop& loop;
   const RendezvousPlan plan;
-  const GatherReports gather;
+  const MergeReports merge;
   const std::string secret;
   JobServers servers;
   RoundPart part;

@@ -68,7 +68,7 @@ void JobServers::serve(int port, int listener, bool is_failover) {
                                               .last_call = plan.last_call,
                                               .heartbeat = plan.heartbeat,
                                               .spares = plan.spares},
-                                    .gather = options_.gather,
+                                    .merge = options_.merge,
                                     .max_store_connections = options_.max_store_connections,
                                     .serves_horovod = plan.serves_horovod,
                                     .max_launchers = most_launchers(plan),
@@ -101,7 +101,7 @@ void JobServers::hand_away() {
   if (std::exchange(store_is_rendezvous_, false)) open_store();
 }
 
-void JobServers::take_back() {
+void JobServers::serve_again() {
   rendezvous_ = std::move(handed_away_);
   rendezvous_->redirect_to(std::nullopt);
   standby_.reset();

@@ -23,8 +23,8 @@ class JobServers {
  public:
   struct Options {
     RendezvousPlan plan;
-    JoinRecord record;     ///< of this node; the ports are filled in here
-    GatherReports gather;  ///< what is made of the reports of a round
+    JoinRecord record;   ///< of this node; the ports are filled in here
+    MergeReports merge;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
     std::string secret = {};                                ///< that all launchers share; empty: none
     std::function<void(const std::string& line)> rejected;  ///< as RendezvousServer::Options::rejected
@@ -56,7 +56,7 @@ class JobServers {
   /// The job meets elsewhere: the rendezvous here redirects others there, and this launcher joins as a member.
   void hand_away();
   /// Nothing came of that: serves the rendezvous again.
-  void take_back();
+  void serve_again();
   /// Where launchers are redirected that come to the endpoint here; empty: it is not here, or they meet here.
   [[nodiscard]] std::optional<RendezvousAddress> redirect() const;
   /// This launcher has joined there. Nothing happens where no rendezvous was handed away.

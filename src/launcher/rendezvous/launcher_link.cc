@@ -53,7 +53,7 @@ void LauncherLink::connected(SocketConnector::Result result) {
   was_refused_ = result.error == ECONNREFUSED;
   if (!result.address.empty()) found_address_ = result.address;
   if (!result.socket) {
-    settled_ = settled_ || (options_.vote && was_refused_);
+    keeps_closed_ = keeps_closed_ || (options_.vote && was_refused_);
     return fail(result.trouble);
   }
   socket_ = std::move(result.socket);
@@ -74,7 +74,7 @@ void LauncherLink::join() {
   if (record.address.empty()) record.address = ends.own;
   record.leader_address = options_.record.leader_address = ends.peer;
   joined_ = true;
-  settled_ = settled_ || options_.vote;
+  keeps_closed_ = keeps_closed_ || options_.vote;
   silence_.restart(steady_now());
   append_message(out_.tail(), {.kind = options_.invites_to ? Kind::kInvite : Kind::kJoin,
                                .round = options_.invites_to.value_or(options_.resumes.value_or(0)),
@@ -179,9 +179,9 @@ void LauncherLink::fail_by_silence() {
 /// Tries again while the job has not begun and there is time.
 void LauncherLink::fail(const std::string& why) {
   if (done_) return;
-  if (settled_ || steady_now() + pause_ >= give_up_) return give_up(why);
+  if (keeps_closed_ || steady_now() + pause_ >= give_up_) return give_up(why);
   disconnect();
-  trouble_ = why;
+  last_error_ = why;
   next_ = loop_.after(pause_, [this] { connect(); });
   pause_ = std::min(pause_ * 2, kLongestRetryPause);
 }

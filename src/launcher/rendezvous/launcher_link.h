@@ -63,7 +63,7 @@ class LauncherLink {
   /// Dropped when there is no connection.
   void send(const LauncherMessage& message);
   /// The job has begun: from now on a lost connection is not made again.
-  void settle() { settled_ = true; }
+  void stay_closed() { keeps_closed_ = true; }
   /// Nothing is reported any more, whatever happens.
   void close();
 
@@ -83,7 +83,7 @@ class LauncherLink {
   /// It is the store of another job, which has one node.
   [[nodiscard]] bool met_lone_job() const { return handshake_.met_lone_job(); }
   /// Why the last attempt to reach the leader failed; empty before one has.
-  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
  private:
   void connect();
@@ -115,13 +115,13 @@ class LauncherLink {
   bool on_one_host_ = false;  ///< as the server: both have one clock
   ClockOffset offset_;
   bool joined_ = false;
-  bool settled_ = false;
+  bool keeps_closed_ = false;
   bool done_ = false;
   bool was_closed_ = false;
   bool was_refused_ = false;
   bool said_leaderless_ = false;
   std::string found_address_;
-  std::string trouble_;
+  std::string last_error_;
   EventLoop::Watch readable_;
   EventLoop::Watch writable_;
   EventLoop::Timer attempt_limit_;

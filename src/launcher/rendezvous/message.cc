@@ -21,14 +21,14 @@ constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
 constexpr std::array<std::pair<Kind, std::string_view>, 24> kKinds{{
-    {Kind::kJoin, "join"},          {Kind::kHeartbeat, "beat"},    {Kind::kStopping, "stopping"},
-    {Kind::kBegun, "begun"},        {Kind::kReport, "report"},     {Kind::kReady, "ready"},
-    {Kind::kDropOut, "leave"},      {Kind::kLeaderless, "adrift"}, {Kind::kLeave, "bye"},
-    {Kind::kRejected, "refused"},   {Kind::kWaiting, "waiting"},   {Kind::kSpare, "spare"},
-    {Kind::kBegin, "begin"},        {Kind::kSettled, "settled"},   {Kind::kHeartbeatAck, "echo"},
-    {Kind::kStop, "stop"},          {Kind::kInvite, "invite"},     {Kind::kRedirect, "elsewhere"},
-    {Kind::kHasBegun, "has_begun"}, {Kind::kLost, "lost"},         {Kind::kResize, "resize"},
-    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},       {Kind::kNoRendezvous, "no_meeting"},
+    {Kind::kJoin, "join"},          {Kind::kHeartbeat, "beat"},     {Kind::kStopping, "stopping"},
+    {Kind::kBegun, "begun"},        {Kind::kReport, "report"},      {Kind::kReady, "ready"},
+    {Kind::kDropOut, "leave"},      {Kind::kLeaderless, "adrift"},  {Kind::kLeave, "bye"},
+    {Kind::kRejected, "refused"},   {Kind::kWaiting, "waiting"},    {Kind::kSpare, "spare"},
+    {Kind::kBegin, "begin"},        {Kind::kKnownToAll, "settled"}, {Kind::kHeartbeatAck, "echo"},
+    {Kind::kStop, "stop"},          {Kind::kInvite, "invite"},      {Kind::kRedirect, "elsewhere"},
+    {Kind::kHasBegun, "has_begun"}, {Kind::kLost, "lost"},          {Kind::kResize, "resize"},
+    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},        {Kind::kNoRendezvous, "no_meeting"},
 }};
 
 std::string_view name_of(Kind kind) {
@@ -52,7 +52,7 @@ std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
-  message.settled = json.value("settled", false);
+  message.known_to_all = json.value("settled", false);
   message.resumes = json.value("takes_up", false);
   if (json.contains("node_rank")) message.node_rank = json_integer(json.at("node_rank"));
   message.was_spare = json.value("was_spare", false);
@@ -96,7 +96,7 @@ Json common_part(const LauncherMessage& message) {
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
   if (message.attempt != 0) json["attempt"] = message.attempt;
-  if (message.settled) json["settled"] = true;
+  if (message.known_to_all) json["settled"] = true;
   if (message.resumes) json["takes_up"] = true;
   if (message.node_rank) json["node_rank"] = *message.node_rank;
   if (message.was_spare) json["was_spare"] = true;

@@ -14,7 +14,7 @@ namespace lrun::launcher {
 
 /// Names one connection of a launcher for as long as the rendezvous is served; never used twice, and a later one is
 /// larger.
-using LauncherId = std::uint64_t;
+using ConnectionId = std::uint64_t;
 
 /// A message between a launcher and the leader of its job. `text` is for the layers above and is opaque here: how a run
 /// ends travels as data. On the wire kinds and fields keep names of their own, which message.cc lists.
@@ -41,7 +41,7 @@ struct LauncherMessage {
     /// in a later round.
     kSpare,
     kBegin,         ///< `membership` of a new round
-    kSettled,       ///< all members of `round` know that it has begun; sent where kBegin is not `settled`
+    kKnownToAll,    ///< all members of `round` know that it has begun; sent where kBegin is not `known_to_all`
     kHeartbeatAck,  ///< `sent_ns` as in the kHeartbeat, `steady_ns` and `wall_ns` are the leader's clocks
     kStop,          ///< `text` of the first kStopping of the round
     kLost,          ///< `node` is gone; `text`: how; `steady_ns`: its last sign of life on the leader's clock
@@ -60,7 +60,7 @@ struct LauncherMessage {
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
   int attempt = 0;                    ///< restarts used so far
-  bool settled = false;               ///< of kBegin: no members can fail over from an earlier round any more
+  bool known_to_all = false;          ///< of kBegin: no members can fail over from an earlier round any more
   bool resumes = false;               ///< of kJoin: the launcher belongs to a job whose leader is lost; kReady follows
   std::optional<int> node_rank = {};  ///< of kJoin, with `resumes`: in that round; its vote for the new leader
   bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job

@@ -11,7 +11,7 @@ namespace lrun::launcher {
 
 /// One message to some launchers.
 struct OutgoingMessage {
-  std::vector<LauncherId> to;
+  std::vector<ConnectionId> to;
   LauncherMessage message;
   std::vector<Member> selves = {};  ///< of kBegin: Membership::self of each of `to`; else empty
   bool last = false;                ///< the connection is closed behind it
@@ -22,15 +22,15 @@ struct OutgoingMessage {
 /// Collects the messages of a Coordinator for launchers, in order, and its warnings for people. A value.
 class Outbox {
  public:
-  void send(LauncherId to, LauncherMessage message, bool last = false) {
-    send(std::vector<LauncherId>{to}, std::move(message), last);
+  void send(ConnectionId to, LauncherMessage message, bool last = false) {
+    send(std::vector<ConnectionId>{to}, std::move(message), last);
   }
   /// Sends nothing where `to` is empty.
-  void send(std::vector<LauncherId> to, LauncherMessage message, bool last = false) {
+  void send(std::vector<ConnectionId> to, LauncherMessage message, bool last = false) {
     if (!to.empty()) messages_.push_back({.to = std::move(to), .message = std::move(message), .last = last});
   }
   /// kBegin, with the place of each member.
-  void begin(std::vector<LauncherId> to, LauncherMessage message, std::vector<Member> selves) {
+  void begin(std::vector<ConnectionId> to, LauncherMessage message, std::vector<Member> selves) {
     messages_.push_back({.to = std::move(to), .message = std::move(message), .selves = std::move(selves)});
   }
   /// One line for people where the rendezvous runs.

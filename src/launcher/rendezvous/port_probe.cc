@@ -10,12 +10,12 @@ constexpr Duration kPause(20);
 
 }  // namespace
 
-void PortProbe::ask(const std::string& address, std::uint16_t port, Duration patience,
+void PortProbe::ask(const std::string& address, std::uint16_t port, Duration timeout,
                     std::function<void(bool refused)> done) {
   cancel();
-  target_ = {.host = address, .port = port, .limit = patience};
+  target_ = {.host = address, .port = port, .limit = timeout};
   done_ = std::move(done);
-  limit_ = loop_.after(patience, [this] { answered(false); });
+  limit_ = loop_.after(timeout, [this] { answered(false); });
   again_ = loop_.after(Duration::zero(), [this] { connect(); });  // `done` never comes from within ask()
 }
 

@@ -19,10 +19,10 @@ class PortProbe {
   PortProbe& operator=(const PortProbe&) = delete;
 
   /// \param address   numeric
-  /// \param patience  for an answer. While a connection is accepted it is tried again: a process that was killed may
+  /// \param timeout  for an answer. While a connection is accepted it is tried again: a process that was killed may
   ///                  close the socket at which it listens last.
   /// \param done      is called by the loop, once: whether the connection was refused
-  void ask(const std::string& address, std::uint16_t port, Duration patience, std::function<void(bool refused)> done);
+  void ask(const std::string& address, std::uint16_t port, Duration timeout, std::function<void(bool refused)> done);
   /// `done` is not called any more.
   void cancel();
 

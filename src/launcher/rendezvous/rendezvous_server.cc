@@ -29,10 +29,10 @@ constexpr std::size_t kMostUnsent = 2 * kMostBytesFromLeader;
 }  // namespace
 
 struct RendezvousServer::Connection {
-  Connection(LauncherId launcher, Fd descriptor, const std::string& secret)
+  Connection(ConnectionId launcher, Fd descriptor, const std::string& secret)
       : id(launcher), socket(std::move(descriptor)), handshake(Handshake::Side::kServer, secret, random_nonce()) {}
 
-  LauncherId id;
+  ConnectionId id;
   Fd socket;
   Handshake handshake;
   LauncherMessageDecoder decoder{kMostBytesFromLauncher};
@@ -55,7 +55,7 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
       rejected_(options.rejected),
       begun_(options.begun),
       coordinator_({.times = options.times,
-                    .gather = options.gather,
+                    .merge = options.merge,
                     .own_token = options.own_token,
                     .members_elect_leader = options.members_elect_leader},
                    steady_now()),
@@ -107,7 +107,7 @@ void RendezvousServer::on_over(std::function<void()> when_over) {
 void RendezvousServer::accept(Fd socket, const std::string& bytes) {
   // Descriptors are bounded, and belong to launchers of the job first.
   if (connections_.size() >= max_launchers_ && !make_room()) return;
-  const LauncherId id = ++last_id_;
+  const ConnectionId id = ++last_id_;
   Connection& connection =
       *connections_.emplace(id, std::make_unique<Connection>(id, std::move(socket), secret_)).first->second;
   connection.readable = loop_.on_readable(connection.socket.get(), [this, &connection] { read_from(connection); });
@@ -172,7 +172,7 @@ bool RendezvousServer::shake_hands(Connection& connection, std::string_view byte
 
 /// The connection may be gone afterwards. Heartbeats are many, and concern no other launcher.
 void RendezvousServer::serve(Connection& connection) {
-  const LauncherId id = connection.id;
+  const ConnectionId id = connection.id;
   bool has_decided = false;
   while (!connection.closing) {
     const std::optional<LauncherMessage> message = connection.decoder.next();
@@ -212,7 +212,7 @@ void RendezvousServer::refuse(Connection& connection, const std::string& why) {
 }
 
 void RendezvousServer::send_all() {
-  std::vector<std::pair<LauncherId, std::string>> broken;
+  std::vector<std::pair<ConnectionId, std::string>> broken;
   for (const OutgoingMessage& send : coordinator_.outbox().take_messages()) {
     EncodedMessage message(send.message);  // once for all that get it
     for (std::size_t i = 0; i < send.to.size(); ++i) {
@@ -278,7 +278,7 @@ void RendezvousServer::probe(Connection& connection) {
       [this, id = connection.id, how = std::string(kClosed)](bool refused) { lose(id, how, !refused); });
 }
 
-void RendezvousServer::lose(LauncherId who, const std::string& how, bool may_run) {
+void RendezvousServer::lose(ConnectionId who, const std::string& how, bool may_run) {
   const auto found = connections_.find(who);
   const SteadyTime heard = found == connections_.end() ? steady_now() : found->second->heard;
   close(who);
@@ -286,18 +286,18 @@ void RendezvousServer::lose(LauncherId who, const std::string& how, bool may_run
   send_all();
 }
 
-void RendezvousServer::close(LauncherId id) { connections_.erase(id); }
+void RendezvousServer::close(ConnectionId id) { connections_.erase(id); }
 
 void RendezvousServer::find_silent() {
   // The machine slept, or lrun was stopped: all launchers get a new heartbeat's time.
   if (steady_now() - next_check_ > times_.heartbeat / 2) {
     for (const auto& [id, connection] : connections_) connection->heard = steady_now();
   }
-  std::vector<LauncherId> silent;
+  std::vector<ConnectionId> silent;
   for (const auto& [id, connection] : connections_) {
     if (steady_now() - connection->heard >= times_.heartbeat) silent.push_back(id);
   }
-  for (const LauncherId id : silent) {
+  for (const ConnectionId id : silent) {
     // This process may not have read for a moment: bytes that came meanwhile are read first.
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;

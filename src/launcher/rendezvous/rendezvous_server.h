@@ -29,7 +29,7 @@ class RendezvousServer {
     StoreReach reach = StoreReach::kNetwork;
     std::string address = {};  ///< numeric: only this one of the host's addresses; empty: as `reach` says
     RendezvousTimes times;
-    GatherReports gather;  ///< what is made of the reports of a round
+    MergeReports merge;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
     bool serves_horovod = false;        ///< as StoreServerOptions has it
     std::size_t max_launchers = 4096;   ///< connections of them; one more takes the place of one that has not joined
@@ -88,8 +88,8 @@ class RendezvousServer {
   void refuse(Connection& connection, const std::string& why);
   void probe(Connection& connection);
   /// \param may_run  as Coordinator::left() has it
-  void lose(LauncherId who, const std::string& how, bool may_run);
-  void close(LauncherId id);
+  void lose(ConnectionId who, const std::string& how, bool may_run);
+  void close(ConnectionId id);
   void find_silent();
   void arm();
 
@@ -102,8 +102,8 @@ class RendezvousServer {
   int rounds_reported_ = 0;
   RefusalLog rejections_{"rejected a launcher at", "rejected"};
   Coordinator coordinator_;
-  std::map<LauncherId, std::unique_ptr<Connection>> connections_;
-  LauncherId last_id_ = 0;
+  std::map<ConnectionId, std::unique_ptr<Connection>> connections_;
+  ConnectionId last_id_ = 0;
   EventLoop::Timer deadline_;
   EventLoop::Timer silence_check_;
   SteadyTime next_check_;  ///< when the next launcher can have been silent for too long

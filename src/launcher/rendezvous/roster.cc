@@ -17,12 +17,12 @@ constexpr std::size_t kMostNamed = 16;
 
 }  // namespace
 
-void Roster::add(LauncherId id, Launcher launcher) {
+void Roster::add(ConnectionId id, Launcher launcher) {
   ids_[launcher.record.token] = id;
   launchers_.insert_or_assign(id, std::move(launcher));
 }
 
-Roster::Launcher Roster::remove(LauncherId id) {
+Roster::Launcher Roster::remove(ConnectionId id) {
   const auto found = launchers_.find(id);
   Launcher gone = std::move(found->second);
   launchers_.erase(found);
@@ -35,25 +35,25 @@ void Roster::clear() {
   ids_.clear();
 }
 
-std::optional<LauncherId> Roster::find(const std::string& token) const {
+std::optional<ConnectionId> Roster::find(const std::string& token) const {
   const auto found = ids_.find(token);
   return found == ids_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<LauncherId> Roster::ids() const { return newcomers(nullptr); }
+std::vector<ConnectionId> Roster::ids() const { return newcomers(nullptr); }
 
-std::vector<LauncherId> Roster::newcomers(const Round* round) const {
-  std::vector<LauncherId> ids;
+std::vector<ConnectionId> Roster::newcomers(const Round* round) const {
+  std::vector<ConnectionId> ids;
   for (const auto& [id, launcher] : launchers_) {
     if (round == nullptr || !round->has(id)) ids.push_back(id);
   }
   return ids;
 }
 
-std::vector<LauncherId> Roster::next_members(const Round* round) const {
+std::vector<ConnectionId> Roster::next_members(const Round* round) const {
   // Members first. Newcomers follow by the ranks that they asked for, so that the leader of ranks 0 to N is no spare,
   // and then in the order in which they came.
-  using Candidate = std::tuple<bool, int, LauncherId>;
+  using Candidate = std::tuple<bool, int, ConnectionId>;
   std::vector<Candidate> candidates;
   for (const auto& [id, launcher] : launchers_) {
     const bool is_new = round == nullptr || !round->has(id);
@@ -61,7 +61,7 @@ std::vector<LauncherId> Roster::next_members(const Round* round) const {
     if (!launcher.busy) candidates.emplace_back(is_new, rank, id);
   }
   std::sort(candidates.begin(), candidates.end());
-  std::vector<LauncherId> ids;
+  std::vector<ConnectionId> ids;
   std::set<int> ranks;
   std::int64_t workers = 0;
   for (const auto& [is_new, rank, id] : candidates) {
@@ -86,15 +86,15 @@ std::string Roster::substitute(const Round& round) const {
   // Each newcomer takes the place of one lost node, in the order of the losses.
   const auto open = static_cast<std::size_t>(most() - round.size());
   std::vector<std::string> names;
-  for (const LauncherId id : next_members(&round)) {
+  for (const ConnectionId id : next_members(&round)) {
     if (!round.has(id)) names.push_back(launchers_.at(id).record.node);
   }
   return open > 0 && names.size() >= open ? names[open - 1] : std::string();
 }
 
-std::string Roster::newcomers_text(const std::vector<LauncherId>& ids, const Round& round) const {
+std::string Roster::newcomers_text(const std::vector<ConnectionId>& ids, const Round& round) const {
   std::vector<std::string> names;
-  for (const LauncherId id : ids) {
+  for (const ConnectionId id : ids) {
     if (!round.has(id)) names.push_back(launchers_.at(id).record.node);
   }
   return join_first(names, kMostNamed);

@@ -25,21 +25,21 @@ class Roster {
   };
 
   /// The last connection of this launcher: an earlier one must have been removed.
-  void add(LauncherId id, Launcher launcher);
-  Launcher remove(LauncherId id);
+  void add(ConnectionId id, Launcher launcher);
+  Launcher remove(ConnectionId id);
   void clear();
 
   [[nodiscard]] bool empty() const { return launchers_.empty(); }
   [[nodiscard]] int size() const { return static_cast<int>(launchers_.size()); }
-  [[nodiscard]] bool has(LauncherId id) const { return launchers_.count(id) != 0; }
-  [[nodiscard]] const Launcher& at(LauncherId id) const { return launchers_.at(id); }
-  [[nodiscard]] Launcher& at(LauncherId id) { return launchers_.at(id); }
-  [[nodiscard]] const std::map<LauncherId, Launcher>& launchers() const { return launchers_; }
+  [[nodiscard]] bool has(ConnectionId id) const { return launchers_.count(id) != 0; }
+  [[nodiscard]] const Launcher& at(ConnectionId id) const { return launchers_.at(id); }
+  [[nodiscard]] Launcher& at(ConnectionId id) { return launchers_.at(id); }
+  [[nodiscard]] const std::map<ConnectionId, Launcher>& launchers() const { return launchers_; }
   /// The launcher with this token. Empty: it is not there.
-  [[nodiscard]] std::optional<LauncherId> find(const std::string& token) const;
-  [[nodiscard]] std::vector<LauncherId> ids() const;
+  [[nodiscard]] std::optional<ConnectionId> find(const std::string& token) const;
+  [[nodiscard]] std::vector<ConnectionId> ids() const;
   /// Those that are not in `round`; all where it is null.
-  [[nodiscard]] std::vector<LauncherId> newcomers(const Round* round) const;
+  [[nodiscard]] std::vector<ConnectionId> newcomers(const Round* round) const;
 
   /// How many nodes the job may have, by the record of its first launcher; 1 where no launcher is there.
   [[nodiscard]] int least() const { return empty() ? 1 : launchers_.begin()->second.record.min_nodes; }
@@ -49,13 +49,13 @@ class Roster {
 
   /// The members of the next round: those of `round` (null: there was none) that are still there, and as many newcomers
   /// as there is a place for.
-  [[nodiscard]] std::vector<LauncherId> next_members(const Round* round) const;
+  [[nodiscard]] std::vector<ConnectionId> next_members(const Round* round) const;
   /// The next round would be larger than `round`.
   [[nodiscard]] bool can_grow(const Round& round) const;
   /// The node that takes the place of the one that was lost last, and of no other; empty: none does.
   [[nodiscard]] std::string substitute(const Round& round) const;
   /// Names of those in `ids` that are not in `round`: 'b, c'.
-  [[nodiscard]] std::string newcomers_text(const std::vector<LauncherId>& ids, const Round& round) const;
+  [[nodiscard]] std::string newcomers_text(const std::vector<ConnectionId>& ids, const Round& round) const;
 
   /// 'joined: 'a' from 10.0.0.1 (2 workers), 'b' from 10.0.0.2 (2 workers)'.
   [[nodiscard]] std::string joined_text() const;
@@ -64,8 +64,8 @@ class Roster {
   [[nodiscard]] std::string missing_text(int spares) const;
 
  private:
-  std::map<LauncherId, Launcher> launchers_;
-  std::unordered_map<std::string, LauncherId> ids_;  ///< by token
+  std::map<ConnectionId, Launcher> launchers_;
+  std::unordered_map<std::string, ConnectionId> ids_;  ///< by token
 };
 
 }  // namespace lrun::launcher

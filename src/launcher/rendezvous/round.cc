@@ -12,15 +12,15 @@ constexpr std::size_t kMostBytesOfReports = std::size_t{1} << 20U;
 
 }  // namespace
 
-Round::Round(int number, const std::vector<LauncherId>& by_rank, const Round* before, bool settled,
+Round::Round(int number, const std::vector<ConnectionId>& by_rank, const Round* before, bool known_to_all,
              std::vector<Successor> successors)
     : number_(number),
       began_with_(static_cast<int>(by_rank.size())),
       successors_(std::move(successors)),
-      settled_(settled),
+      known_to_all_(known_to_all),
       missing_reports_(began_with_) {
   int rank = 0;
-  for (const LauncherId id : by_rank) {
+  for (const ConnectionId id : by_rank) {
     const int since = before != nullptr && before->has(id) ? before->member(id).since : number;
     members_.emplace(id, Member{.node_rank = rank++, .since = since});
   }
@@ -33,20 +33,20 @@ Round Round::lost(int number) {
   return round;
 }
 
-std::vector<LauncherId> Round::members(LauncherId except) const {
-  std::vector<LauncherId> ids;
+std::vector<ConnectionId> Round::members(ConnectionId except) const {
+  std::vector<ConnectionId> ids;
   for (const auto& [id, member] : members_) {
     if (id != except) ids.push_back(id);
   }
   return ids;
 }
 
-void Round::take_back(LauncherId id, int round) {
+void Round::readmit(ConnectionId id, int round) {
   number_ = std::max(number_, round);
   members_.emplace(id, Member{});
 }
 
-std::optional<Round::Member> Round::remove(LauncherId id) {
+std::optional<Round::Member> Round::remove(ConnectionId id) {
   const auto found = members_.find(id);
   if (found == members_.end()) return std::nullopt;
   const Member gone = found->second;
@@ -58,7 +58,7 @@ std::optional<Round::Member> Round::remove(LauncherId id) {
 
 bool Round::stop() { return !std::exchange(stopped_, true); }
 
-void Round::report(LauncherId id, std::string text, const GatherReports& gather) {
+void Round::report(ConnectionId id, std::string text, const MergeReports& merge) {
   if (std::exchange(members_.at(id).reported, true)) return;
   some_reported_ = true;
   ++reported_;
@@ -66,27 +66,28 @@ void Round::report(LauncherId id, std::string text, const GatherReports& gather)
   report_bytes_ += text.size();
   reports_.push_back(std::move(text));
   if (report_bytes_ <= kMostBytesOfReports) return;
-  reports_ = {gather(reports_)};
+  reports_ = {merge(reports_)};
   report_bytes_ = reports_.front().size();
 }
 
-std::string Round::finish(const GatherReports& gather) {
+std::string Round::finish(const MergeReports& merge) {
   if (missing_reports_ > 0) reports_.emplace_back();
   stopped_ = goes_on_ = false;  // from here on a stop means that no round is to follow
-  return gather(std::exchange(reports_, {}));
+  return merge(std::exchange(reports_, {}));
 }
 
-bool Round::make_ready(LauncherId id) {
+bool Round::make_ready(ConnectionId id) {
   if (std::exchange(members_.at(id).ready, true)) return false;
   ++ready_;
   goes_on_ = true;
   return true;
 }
 
-bool Round::acknowledge(LauncherId id) {
-  // A member that is lost before it could acknowledge keeps the round unsettled: it may go on from the one before.
-  if (settled_ || std::exchange(members_.at(id).knows, true) || ++acknowledged_ < began_with_) return false;
-  settled_ = true;
+bool Round::acknowledge(ConnectionId id) {
+  // A member that is lost before it could acknowledge keeps the round from being known to all: it may go on from the
+  // one before.
+  if (known_to_all_ || std::exchange(members_.at(id).knows, true) || ++acknowledged_ < began_with_) return false;
+  known_to_all_ = true;
   return true;
 }
 

@@ -31,9 +31,9 @@ EtcdClient::Options etcd_options(const RendezvousPlan& plan, const std::string& 
 Campaigning::Campaigning(JobContext& context) : context_(context) {
   // A launcher that belongs to no job yet waits for etcd only, and as long as its plan says.
   if (!context.part.has_begun() && !context.part.is_spare) return;
-  const Duration patience = context.plan.replacement;
-  limit_ = context.loop.after(patience, [&context, patience] {
-    failed(context, "no leader was found within " + format_duration(patience) + ": " + context.trouble(), "");
+  const Duration timeout = context.plan.replacement;
+  limit_ = context.loop.after(timeout, [&context, timeout] {
+    failed(context, "no leader was found within " + format_duration(timeout) + ": " + context.last_error(), "");
   });
 }
 
@@ -47,7 +47,7 @@ std::unique_ptr<EtcdElection> Campaigning::make_election(JobContext& context, co
                             .folder = plan.etcd_folder,
                             .self = {.token = own.token, .node = own.node, .address = own.address},
                             .lease = lease,
-                            .patience = plan.connect_timeout},
+                            .timeout = plan.connect_timeout},
       EtcdElection::Events{
           .open =
               [&context](const std::string&) {
@@ -72,7 +72,7 @@ void Campaigning::found(JobContext& context, const LeaderRecord& leader, bool is
                         const std::optional<JobState>& state) {
   const auto* const leaving = std::get_if<Leaving>(&context.state);
   if (context.is_over() && (leaving == nullptr || !leaving->has_last_words())) return;
-  context.election->set_patience(context.plan.replacement);
+  context.election->set_timeout(context.plan.replacement);
   const bool was_over = is_self && state && state->outcome;
   if (was_over && (context.part.has_begun() || context.part.is_spare)) {
     // It ended while this launcher was cut off from it, and must not run again. A launcher that comes anew begins

@@ -1,3 +1,5 @@
+// In: the round whose leader is lost, and what its members answer. Out: a link to the successor that leads, or the
+// rendezvous that is served here. Entered where a job without an etcd loses its leader.
 #include "rendezvous/state_failing_over.h"
 
 #include "rendezvous/job_context.h"

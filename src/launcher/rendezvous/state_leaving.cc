@@ -1,3 +1,5 @@
+// In: the leaders that etcd names. Out: the notice that this launcher is done. Entered by a launcher that leaves while
+// its job has no leader.
 #include "rendezvous/state_leaving.h"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ Leaving::Leaving(JobContext& context, LauncherMessage last_message)
 
 void Leaving::link_joined() {
   if (!last_message_) return;
-  context_.link->settle();
+  context_.link->stay_closed();
   context_.link->send(*last_message_);
   was_sent_ = true;                                       // the leader closes the connection when it has heard that
   if (context_.election->leads()) last_message_.reset();  // Job::finish() waits for the others from here

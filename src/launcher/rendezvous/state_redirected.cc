@@ -25,7 +25,7 @@ Redirected::Redirected(JobContext& context, RendezvousAddress target, std::vecto
   // Not at once: the link that brought the message is still at work.
   next_ = context.loop.after(Duration::zero(), [this] {
     context_.watch.reset();
-    context_.part.settled = false;  // a vote was given: this launcher must not give another one
+    context_.part.known_to_all = false;  // a vote was given: this launcher must not give another one
     if (context_.servers.rendezvous() != nullptr) context_.servers.hand_away();
     go();
   });
@@ -47,7 +47,7 @@ void Redirected::redirected(JobContext& context, const LauncherMessage& message)
   context.enter<Redirected>(target, std::move(line));
 }
 
-bool Redirected::can_look_again() const { return !context_.part.has_begun() && line_.empty(); }
+bool Redirected::can_ask_again() const { return !context_.part.has_begun() && line_.empty(); }
 
 void Redirected::go() {
   context_.open_link(target_.address, target_.port, kHeartbeatsToAnswer * context_.plan.heartbeat);
@@ -55,21 +55,21 @@ void Redirected::go() {
 
 void Redirected::link_broken(const std::string& why, const std::string& hint) {
   JobContext& context = context_;
-  if (can_look_again()) return look_again(why, false);
+  if (can_ask_again()) return ask_endpoint_again(why, false);
   if (context.part.has_begun()) return context.give_up(why, hint);
   context.enter<WaitingAsSpare>(std::vector<Successor>(std::move(line_)));
   std::get<WaitingAsSpare>(context.state).link_broken(why, hint);
 }
 
 bool Redirected::sent_back(const std::string& why) {
-  if (!can_look_again()) return false;
+  if (!can_ask_again()) return false;
   context_.link->close();
-  look_again(why, true);
+  ask_endpoint_again(why, true);
   return true;
 }
 
 /// The target may be of no use any more: then the endpoint knows better.
-void Redirected::look_again(const std::string& why, bool has_failed) {
+void Redirected::ask_endpoint_again(const std::string& why, bool has_failed) {
   context_.part.is_spare = false;
   if (!context_.servers.owns_endpoint()) {
     next_ = context_.loop.after(kPauseBeforeEndpoint, [&context = context_] {
@@ -85,7 +85,7 @@ void Redirected::look_again(const std::string& why, bool has_failed) {
     // If no process listens at the target any more, this launcher begins as if it were started now.
     const auto port = static_cast<std::uint16_t>(target_.port);
     probe_.ask(target_.address, port, context_.plan.heartbeat / 2, [this, why](bool refused) {
-      if (*context_.servers.redirect() != target_) return look_again(why, false);
+      if (*context_.servers.redirect() != target_) return ask_endpoint_again(why, false);
       if (refused) return gather_here(why);
       context_.give_up(why, "");
     });
@@ -99,7 +99,7 @@ void Redirected::gather_here(const std::string& why) {
                              "; this node goes back to the job's endpoint");
   if (context.is_over()) return;
   context.told_target.reset();
-  context.servers.take_back();
+  context.servers.serve_again();
   context.open_first_link();
   context.enter<Linked>();
 }

@@ -28,9 +28,9 @@ class Redirected {
   bool sent_back(const std::string& why);
 
  private:
-  [[nodiscard]] bool can_look_again() const;
+  [[nodiscard]] bool can_ask_again() const;
   void go();
-  void look_again(const std::string& why, bool has_failed);
+  void ask_endpoint_again(const std::string& why, bool has_failed);
   void gather_here(const std::string& why);
 
   JobContext& context_;

@@ -1,3 +1,5 @@
+// In: the successors that the leader has named, and its loss. Out: a link to the one that leads. Entered by a node that
+// waits for a place in the job.
 #include "rendezvous/state_spare.h"
 
 #include "rendezvous/job_context.h"

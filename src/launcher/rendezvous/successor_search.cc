@@ -1,3 +1,5 @@
+// In: what became of the call at each successor. Out: the next step of the search. state_failing_over.cc takes the
+// steps.
 #include "rendezvous/successor_search.h"
 
 namespace lrun::launcher {

@@ -35,7 +35,7 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
-    const Guard& guard;             ///< with the cgroup of the run
+    const Guard& guard;             ///< the process above lrun that a shell sees; with the cgroup of the run
     Supervisor::Look look = {};     ///< samples the workers' stacks before they are stopped; empty: not sampled
     bool names_error_files = true;  ///< to workers
   };

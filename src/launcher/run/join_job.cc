@@ -134,8 +134,8 @@ class RendezvousWait : public JobEvents {
   void watch_for_rendezvous() {
     unreached_ = loop_.after(kUnreachedPause, [this] {
       watch_for_rendezvous();
-      if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.trouble())) return;
-      told_trouble_ = job_.trouble();
+      if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.last_error())) return;
+      told_trouble_ = job_.last_error();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());

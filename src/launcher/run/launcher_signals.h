@@ -27,10 +27,11 @@ std::optional<LauncherSignal> launcher_signal(const ReceivedSignal& received, co
 class LauncherSignals {
  public:
   struct Facts {
-    std::vector<int> stop_signals;                    ///< those that end the run
-    bool repeats_term = false;                        ///< the cluster's manager sends TERM several times
-    std::function<bool(int)> passed_on_by_head = {};  ///< whether a head has passed this signal on; empty: no head
-    std::function<bool()> head_is_lost = {};          ///< whether the connection to the head was lost; empty: no head
+    std::vector<int> stop_signals;  ///< those that end the run
+    bool repeats_term = false;      ///< the cluster's manager sends TERM several times
+    /// Whether the head (the lrun that a person typed with hosts) has passed this signal on; empty: there is no head.
+    std::function<bool(int)> passed_on_by_head = {};
+    std::function<bool()> head_is_lost = {};  ///< whether the connection to the head was lost; empty: no head
     std::function<SteadyTime()> now = steady_now;
   };
   struct Events {

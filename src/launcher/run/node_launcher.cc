@@ -65,7 +65,7 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                            [this](pid_t pid) { worker_connected(pid); });
   run_.logs.set_events({.drained =
                             [this](int) {
-                              if (attempts_.supervised()) attempts_.attempt().supervisor().look_again();
+                              if (attempts_.supervised()) attempts_.attempt().supervisor().check_finished();
                             },
                         .console_closed =
                             [this](LogStream stream) {
@@ -184,7 +184,7 @@ void NodeLauncher::child_ended() {
   attempt.child_signalled();
   reap_adopted([&attempt](pid_t pid) { return attempt.supervisor().is_worker(pid); });
   if (guard_died_) kill_children(run_.guard);
-  attempt.supervisor().look_again();
+  attempt.supervisor().check_finished();
 }
 
 void NodeLauncher::guard_died() {

@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 
 /// Decides by the outcome of all attempts of a run so far whether another one follows, and names the folder of each
-/// attempt. A value.
+/// attempt. The plan's personality (--compat) says whether a failure that repeats itself is tried again. A value.
 class Restarts {
  public:
   explicit Restarts(const LaunchPlan& plan)

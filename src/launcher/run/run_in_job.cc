@@ -92,7 +92,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
   const std::string secret = job_secret(environment);
-  Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), gather_reports,
+  Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), merge_reports,
           run.most_connections, secret, etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
   warn_of_weak_secret(job, secret, output.sink);

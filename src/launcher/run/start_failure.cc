@@ -1,3 +1,5 @@
+// In: why the workers of this node cannot start. Out: the failure as the other nodes of the job hear of it.
+// run_in_job() and launch() report through it.
 #include "run/start_failure.h"
 
 #include <fmt/format.h>
@@ -31,7 +33,7 @@ class FailureNotice : private JobEvents {
  public:
   FailureNotice(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment, MessageSink& sink)
       : sink_(sink),
-        job_(loop_, impatient(*plan.rendezvous), record, gather_reports, kMostMembers, job_secret(environment),
+        job_(loop_, impatient(*plan.rendezvous), record, merge_reports, kMostMembers, job_secret(environment),
              etcd_user(environment)) {}
 
   void run() {

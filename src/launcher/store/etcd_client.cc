@@ -180,7 +180,7 @@ void EtcdClient::take(const HttpResponse& response) {
   if (is_passing(*answer)) return fail(Failure::kPassing, etcd_error_text(*answer, endpoints_.text()));
   endpoints_.answered();
   tls_works_ = options_.tls.has_value();
-  trouble_.clear();
+  last_error_.clear();
   const EtcdLogin::Verdict verdict = logs_in_ ? login_.take_token(*answer) : login_.judge(*answer);
   switch (verdict.kind) {
     case Kind::kAgain:
@@ -220,7 +220,7 @@ void EtcdClient::fail(Failure failure, const std::string& why, const std::string
   if (!endpoints_.failed(failure, steady_now())) return refuse(why, hint);
   disconnect();
   login_.forget_fresh();
-  trouble_ = why;
+  last_error_ = why;
   const Duration pause = endpoints_.next() ? kPauseOfRounds : Duration::zero();
   if (steady_now() + pause >= pending_.front().give_up) return finish({.trouble = why, .hint = hint});
   busy_ = true;
@@ -232,7 +232,7 @@ void EtcdClient::fail(Failure failure, const std::string& why, const std::string
 
 void EtcdClient::refuse(const std::string& why, const std::string& hint) {
   disconnect();
-  trouble_ = why;
+  last_error_ = why;
   finish({.trouble = why, .hint = hint});
 }
 

@@ -57,7 +57,7 @@ class EtcdClient {
   /// Our end of the connection over which the last answer came, numeric; empty before there was one.
   [[nodiscard]] const std::string& own_address() const { return own_address_; }
   /// Why the last attempt failed; empty: none has since there was an answer.
-  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+  [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
  private:
   using Failure = EtcdEndpoints::Failure;
@@ -94,7 +94,7 @@ class EtcdClient {
   std::deque<Pending> pending_;
   bool busy_ = false;     ///< something is under way for the first of `pending_`
   bool logs_in_ = false;  ///< and that is the request for a token
-  std::string trouble_;
+  std::string last_error_;
   std::string own_address_;
   SocketConnector connector_;
   Fd socket_;

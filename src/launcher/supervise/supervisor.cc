@@ -213,7 +213,7 @@ void Supervisor::apply(const Resume&) {
 void Supervisor::apply(const Finish&) {
   kill_limit_.cancel();
   looking_.reset();
-  look_again();
+  check_finished();
 }
 
 void Supervisor::apply(const ArmBackoff& action) {
@@ -236,7 +236,7 @@ void Supervisor::start_again_when_confirmed() {
   again();              // may destroy this supervisor
 }
 
-void Supervisor::look_again() {
+void Supervisor::check_finished() {
   const bool lingering = state_.phase == SupervisionState::Phase::kLingering;
   if (lingering || state_.phase == SupervisionState::Phase::kOver) finish_when_nothing_is_left();
 }

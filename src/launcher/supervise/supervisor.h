@@ -65,7 +65,7 @@ class Supervisor {
   /// Takes the places of the running workers, as Look found them.
   void saw_workers(std::vector<RankPlace> places);
   /// Call it when the end may have come: a worker's output was read to its end, or an orphan ended.
-  void look_again();
+  void check_finished();
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_, places_}; }

@@ -44,8 +44,8 @@ TEST(Ballot, IsNeverCarriedInTwoParts) {
       Majority held;
       held.round_began(0, members);
       for (int i = 0; i < part; ++i) held.lost(0);
-      EXPECT_FALSE(held.stands() && Ballot{.members = members}.carried_by(part)) << part << " of " << members;
-      EXPECT_TRUE(held.stands() || Ballot{.members = members}.carried_by(part)) << part << " of " << members;
+      EXPECT_FALSE(held.has_quorum() && Ballot{.members = members}.carried_by(part)) << part << " of " << members;
+      EXPECT_TRUE(held.has_quorum() || Ballot{.members = members}.carried_by(part)) << part << " of " << members;
       for (const bool first : {false, true}) {  // in the one part, where some have seen the leader's death
         const Ballot sure{.members = members, .proved = true, .first_in_line = first};
         const Ballot unsure{.members = members};
@@ -62,9 +62,9 @@ TEST(Majority, IsLostWithMoreThanHalfOfTheMembers) {
   held.round_began(0, 4);
   held.lost(0);
   held.lost(0);
-  EXPECT_TRUE(held.stands());
+  EXPECT_TRUE(held.has_quorum());
   held.lost(0);
-  EXPECT_FALSE(held.stands());
+  EXPECT_FALSE(held.has_quorum());
 }
 
 TEST(Majority, CountsARoundUntilAllKnowOfALaterOne) {
@@ -75,12 +75,12 @@ TEST(Majority, CountsARoundUntilAllKnowOfALaterOne) {
   held.round_began(1, 3);
   Majority known = held;
   held.lost(0);
-  EXPECT_FALSE(held.stands()) << "three of the five that know of the first round could go on from it";
+  EXPECT_FALSE(held.has_quorum()) << "three of the five that know of the first round could go on from it";
   known.last_round_is_known();
   known.lost(0);
-  EXPECT_TRUE(known.stands());
+  EXPECT_TRUE(known.has_quorum());
   known.lost(1);
-  EXPECT_FALSE(known.stands());
+  EXPECT_FALSE(known.has_quorum());
 }
 
 TEST(Majority, DoesNotCountWhoWasNotThereYet) {
@@ -88,7 +88,7 @@ TEST(Majority, DoesNotCountWhoWasNotThereYet) {
   held.round_began(0, 1);
   held.round_began(1, 2);
   held.lost(1);
-  EXPECT_TRUE(held.stands());
+  EXPECT_TRUE(held.has_quorum());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using Harness = test::CoordinatorHarness;
 /// Three nodes of a job of 2:4 that has begun.
 Harness three_of_four() {
   Harness harness(2, 4);
-  for (LauncherId id = 1; id <= 3; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
+  for (ConnectionId id = 1; id <= 3; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
   harness.pass(1s);
   EXPECT_EQ(harness.said(), "begin>1 begin>2 begin>3");
   return harness;
@@ -41,9 +41,9 @@ TEST(ElasticCoordinator, GoesOnWithoutANodeThatIsLost) {
 
 TEST(ElasticCoordinator, PassesOnWhatTheOthersSayAboutTheAttempts) {
   Harness harness = three_of_four();
-  for (LauncherId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
   (void)harness.said();
-  for (LauncherId id = 1; id <= 3; ++id) {
+  for (ConnectionId id = 1; id <= 3; ++id) {
     const int port = 5000 + static_cast<int>(id);
     harness.coordinator.received(
         id, {.kind = Kind::kReady, .round = 1, .text = "one restart", .attempt = 1, .port = port}, harness.now);
@@ -60,8 +60,8 @@ TEST(ElasticCoordinator, TakesInWhoComesLater) {
   harness.join(4, node_at("10.0.0.4"));
   ASSERT_EQ(harness.said(), "spare>4 resize>1 resize>2 resize>3") << "the job is full: nobody else is waited for";
   EXPECT_EQ(harness.sent[1].message.text, "node node-10.0.0.4 has joined: all start again on 4 of 2:4 nodes");
-  for (LauncherId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
-  for (LauncherId id = 1; id <= 3; ++id) harness.ready(id, 1, 0);
+  for (ConnectionId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 3; ++id) harness.ready(id, 1, 0);
   EXPECT_EQ(harness.said(), "over>1 over>2 over>3 begin>1 begin>2 begin>3 begin>4");
 }
 
@@ -140,8 +140,8 @@ TEST(ElasticCoordinator, GoesOnWhenANodeLeavesByItself) {
   harness.say(3, Kind::kDropOut, 0, "its lrun received SIGTERM and left the job");
   ASSERT_EQ(harness.said(), "lost>1 lost>2");
   EXPECT_EQ(harness.sent[0].message.text, "its lrun received SIGTERM and left the job");
-  for (LauncherId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
-  for (LauncherId id = 1; id <= 2; ++id) harness.ready(id, 1, 0);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.ready(id, 1, 0);
   EXPECT_EQ(harness.said(), "over>1 over>2 begin>1 begin>2");
 }
 
@@ -175,7 +175,7 @@ TEST(ElasticCoordinator, EndsWhenNobodyTakesThePlaceOfALostNode) {
 
 TEST(ElasticCoordinator, GoesOnWhenANodeIsLostBetweenTwoRounds) {
   Harness harness = three_of_four();
-  for (LauncherId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
   harness.ready(1, 1, 1);
   harness.ready(3, 1, 1);
   (void)harness.said();
@@ -217,7 +217,7 @@ TEST(ElasticCoordinator, NamesAFewOfManyNewcomers) {
   Harness harness(1, 40);
   harness.join(1, node_at("10.0.0.1"));
   harness.pass(1s);
-  for (LauncherId id = 2; id <= 20; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
+  for (ConnectionId id = 2; id <= 20; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
   (void)harness.said();
   harness.pass(1s);
   ASSERT_EQ(harness.said(), "resize>1");
@@ -244,7 +244,7 @@ TEST(ElasticCoordinator, DoesNotBeginAgainWithSparesWhatMayBeDone) {
   Harness harness(1, 2);
   harness.join_two();
   harness.join(3, node_at("10.0.0.3"));
-  for (LauncherId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport, 0, "nobody here can read it");
+  for (ConnectionId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport, 0, "nobody here can read it");
   (void)harness.said();
   harness.lose(1, "its launcher ended");
   harness.lose(2, "its launcher ended");
@@ -255,7 +255,7 @@ TEST(ElasticCoordinator, BeginsAgainWithSparesWhatWasToGoOn) {
   Harness harness(1, 2);
   harness.join_two();
   harness.join(3, node_at("10.0.0.3"));
-  for (LauncherId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
   harness.ready(1, 1, 1);
   (void)harness.said();
   harness.lose(1, "its launcher ended");
@@ -268,7 +268,7 @@ TEST(ElasticCoordinator, BeginsAgainWithSparesWhatWasToGoOn) {
 TEST(ElasticCoordinator, GoesOnWithoutANodeThatLeavesBetweenTwoRounds) {
   Harness harness = three_of_four();
   harness.lose(3, "silence for 5s");
-  for (LauncherId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
   harness.join(4, node_at("10.0.0.4"));
   (void)harness.said();
   harness.say(2, Kind::kDropOut, 0, "a worker of it cannot be ended");
@@ -281,7 +281,7 @@ TEST(ElasticCoordinator, GoesOnWithoutANodeThatLeavesBetweenTwoRounds) {
 /// Twice in each last call a node comes and goes, until something else happens than that it is told to wait.
 /// \return what, and after how many seconds of its doing: 'resize>1 after 9'.
 std::string said_despite_restless_node(Harness& harness) {
-  for (LauncherId id = 100; id < 200; ++id) {
+  for (ConnectionId id = 100; id < 200; ++id) {
     harness.join(id, node_at("10.0.1.1"));
     harness.lose(id, "its launcher ended");
     harness.pass(500ms);
@@ -312,10 +312,10 @@ TEST(ElasticCoordinator, TakesInANodeThoughAnotherComesAndGoes) {
 TEST(ElasticCoordinator, BeginsAgainThoughANodeComesAndGoes) {
   Harness harness = three_of_four();
   harness.lose(3, "silence for 5s");
-  for (LauncherId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.say(id, Kind::kReport);
   harness.join(4, node_at("10.0.1.1"));
   harness.lose(4, "its launcher ended");
-  for (LauncherId id = 1; id <= 2; ++id) harness.ready(id, 1, 0);
+  for (ConnectionId id = 1; id <= 2; ++id) harness.ready(id, 1, 0);
   (void)harness.said();
   EXPECT_EQ(said_despite_restless_node(harness), "begin>1 begin>2 after 10");
 }
@@ -356,7 +356,7 @@ class ComingAndGoing : public ::testing::Test {
   }
 
   Harness harness_{1, 2};
-  LauncherId last_ = 1;
+  ConnectionId last_ = 1;
   int times_ = 0;
 };
 

@@ -33,7 +33,7 @@ void come_back(CoordinatorHarness& harness, int host, int round, int least, int 
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
-  harness.coordinator.received(static_cast<LauncherId>(host),
+  harness.coordinator.received(static_cast<ConnectionId>(host),
                                {.kind = Kind::kJoin, .round = round, .resumes = true, .join = record}, harness.now);
 }
 
@@ -42,13 +42,13 @@ void come_again(CoordinatorHarness& harness, int host, int least, int most) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host));
   record.min_nodes = least;
   record.max_nodes = most;
-  harness.coordinator.received(static_cast<LauncherId>(host), {.kind = Kind::kJoin, .was_spare = true, .join = record},
-                               harness.now);
+  harness.coordinator.received(static_cast<ConnectionId>(host),
+                               {.kind = Kind::kJoin, .was_spare = true, .join = record}, harness.now);
 }
 
 void be_ready(CoordinatorHarness& harness, int host, int round, int attempt = 1) {
   harness.coordinator.received(
-      static_cast<LauncherId>(host),
+      static_cast<ConnectionId>(host),
       {.kind = Kind::kReady, .round = round, .text = "told", .attempt = attempt, .port = 5000 + host}, harness.now);
 }
 
@@ -272,7 +272,7 @@ class LeaderLosses {
       } else if (launchers_[host].spare) {
         come_again(*harness_, host, least_, most_);
       } else {
-        harness_->join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+        harness_->join(static_cast<ConnectionId>(host), node_at("10.0.0." + std::to_string(host)));
       }
       joined_.push_back(host);
     } else if (!joined_.empty() && draw(0, 1) == 0) {

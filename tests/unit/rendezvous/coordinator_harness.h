@@ -22,7 +22,7 @@ inline std::string joined(const std::vector<std::string>& reports) {
 
 /// One message to one launcher.
 struct Told {
-  LauncherId to = 0;
+  ConnectionId to = 0;
   LauncherMessage message;
   bool last = false;
 };
@@ -42,12 +42,12 @@ inline std::vector<Told> one_by_one(const std::vector<OutgoingMessage>& sends) {
 /// A coordinator and a clock that stands still.
 class CoordinatorHarness {
  public:
-  explicit CoordinatorHarness(int min_nodes = 2, int max_nodes = 2, GatherReports gather = joined,
+  explicit CoordinatorHarness(int min_nodes = 2, int max_nodes = 2, MergeReports merge = joined,
                               const RendezvousTimes& times = {.join = std::chrono::seconds(60),
                                                               .replacement = std::chrono::seconds(60),
                                                               .last_call = std::chrono::seconds(1),
                                                               .progress = std::chrono::seconds(5)})
-      : coordinator({.times = times, .gather = std::move(gather)}, now),
+      : coordinator({.times = times, .merge = std::move(merge)}, now),
         times_(times),
         least_(min_nodes),
         most_(max_nodes) {}
@@ -57,23 +57,23 @@ class CoordinatorHarness {
   void led_by(const std::string& own_token, bool members_elect_leader = false,
               const RendezvousTimes& times = {.last_call = std::chrono::seconds(1)}) {
     coordinator = Coordinator(
-        {.times = times, .gather = joined, .own_token = own_token, .members_elect_leader = members_elect_leader}, now);
+        {.times = times, .merge = joined, .own_token = own_token, .members_elect_leader = members_elect_leader}, now);
   }
 
   void guard_majority() { led_by("", true, times_); }
 
-  void join(LauncherId id, JoinRecord record) {
+  void join(ConnectionId id, JoinRecord record) {
     record.min_nodes = least_;
     record.max_nodes = most_;
     coordinator.received(id, {.kind = LauncherMessage::Kind::kJoin, .join = std::move(record)}, now);
   }
-  void say(LauncherId id, LauncherMessage::Kind kind, int round = 0, const std::string& text = {}) {
+  void say(ConnectionId id, LauncherMessage::Kind kind, int round = 0, const std::string& text = {}) {
     coordinator.received(id, {.kind = kind, .round = round, .text = text}, now);
   }
-  void ready(LauncherId id, int round, int attempt) {
+  void ready(ConnectionId id, int round, int attempt) {
     coordinator.received(id, {.kind = LauncherMessage::Kind::kReady, .round = round, .attempt = attempt}, now);
   }
-  void lose(LauncherId id, const std::string& how) { coordinator.left(id, how, now, now - std::chrono::seconds(1)); }
+  void lose(ConnectionId id, const std::string& how) { coordinator.left(id, how, now, now - std::chrono::seconds(1)); }
   void pass(Duration time) {
     now += time;
     coordinator.advance(now);

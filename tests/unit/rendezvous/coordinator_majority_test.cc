@@ -25,7 +25,7 @@ void vote(CoordinatorHarness& harness, int rank, int round = 3) {
   JoinRecord record = node_at("10.0.0." + std::to_string(rank + 1));
   record.min_nodes = 1;
   record.max_nodes = 4;
-  const auto id = static_cast<LauncherId>(rank + 1);
+  const auto id = static_cast<ConnectionId>(rank + 1);
   harness.coordinator.received(
       id, {.kind = Kind::kJoin, .round = round, .resumes = true, .node_rank = rank, .join = record}, harness.now);
   harness.coordinator.received(id, {.kind = Kind::kReady, .round = round + 1, .attempt = 1}, harness.now);
@@ -72,7 +72,7 @@ CoordinatorHarness guarded() {
   CoordinatorHarness harness(1, 3);
   harness.led_by("token of 10.0.0.2", true);
   for (const int host : {2, 1, 3})
-    harness.join(static_cast<LauncherId>(host), node_at("10.0.0." + std::to_string(host)));
+    harness.join(static_cast<ConnectionId>(host), node_at("10.0.0." + std::to_string(host)));
   EXPECT_EQ(harness.said(), "begin>1 begin>2 begin>3");
   EXPECT_EQ(harness.sent.front().message.membership->leader, 1);
   return harness;
@@ -107,20 +107,20 @@ TEST(Coordinator, KnowsALauncherByItsLatestConnection) {
   EXPECT_EQ(harness.said(), "begin>5 begin>6");
 }
 
-/// 'settled': all may go on from this round.
+/// Once the round is known to all, all may go on from it.
 TEST(Coordinator, SaysWhenAllKnowOfARound) {
   CoordinatorHarness harness = guarded();
-  EXPECT_TRUE(harness.sent.front().message.settled) << "there was none before it";
-  for (const LauncherId id : {1U, 2U, 3U}) harness.say(id, Kind::kReport);
-  for (const LauncherId id : {1U, 2U, 3U}) harness.ready(id, 1, 0);
+  EXPECT_TRUE(harness.sent.front().message.known_to_all) << "there was none before it";
+  for (const ConnectionId id : {1U, 2U, 3U}) harness.say(id, Kind::kReport);
+  for (const ConnectionId id : {1U, 2U, 3U}) harness.ready(id, 1, 0);
   EXPECT_EQ(harness.said(), "over>1 over>2 over>3 begin>1 begin>2 begin>3");
-  EXPECT_TRUE(harness.sent.back().message.settled) << "its members are the same";
+  EXPECT_TRUE(harness.sent.back().message.known_to_all) << "its members are the same";
   harness.lose(1, "its launcher ended");
-  for (const LauncherId id : {2U, 3U}) harness.say(id, Kind::kReport, 1);
-  for (const LauncherId id : {2U, 3U}) harness.ready(id, 2, 0);
+  for (const ConnectionId id : {2U, 3U}) harness.say(id, Kind::kReport, 1);
+  for (const ConnectionId id : {2U, 3U}) harness.ready(id, 2, 0);
   harness.pass(Duration(1000));
   EXPECT_EQ(harness.said(), "lost>2 lost>3 over>2 over>3 begin>2 begin>3");
-  EXPECT_FALSE(harness.sent.back().message.settled);
+  EXPECT_FALSE(harness.sent.back().message.known_to_all);
   for (int i = 0; i < 2; ++i) harness.say(2, Kind::kBegun, 2);
   EXPECT_EQ(harness.said(), "");
   harness.say(3, Kind::kBegun, 2);
@@ -134,7 +134,7 @@ TEST(Coordinator, NeedsNoWordOfARoundOfAllThatAreLeft) {
     if (all) vote(harness, 3);
     harness.pass(Duration(5000));
     EXPECT_EQ(harness.said(), all ? "begin>2 begin>3 begin>4" : "begin>2 begin>3");
-    EXPECT_EQ(harness.sent.front().message.settled, all);
+    EXPECT_EQ(harness.sent.front().message.known_to_all, all);
   }
 }
 

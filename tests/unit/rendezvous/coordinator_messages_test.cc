@@ -22,7 +22,7 @@ struct Count {
 /// A job whose nodes come one after the other, and all of which begin, report and are ready for another round.
 class ManyNodes {
  public:
-  explicit ManyNodes(int nodes) : nodes_(nodes), harness_(nodes, nodes, gather_reports) {
+  explicit ManyNodes(int nodes) : nodes_(nodes), harness_(nodes, nodes, merge_reports) {
     std::vector<FailureRecord> records(8);
     for (FailureRecord& record : records) record.stop_signal = SIGTERM;
     records.front().stop_signal = 0;
@@ -34,15 +34,15 @@ class ManyNodes {
   Count meet() {
     for (int i = 1; i <= nodes_; ++i) {
       const std::string address = "10." + std::to_string(i >> 16) + "." + std::to_string(i >> 8 & 255) + ".";
-      harness_.join(static_cast<LauncherId>(i), test::node_at(address + std::to_string(i & 255)));
+      harness_.join(static_cast<ConnectionId>(i), test::node_at(address + std::to_string(i & 255)));
     }
     return counted(nodes_, Kind::kBegin);
   }
 
   Count end_a_round(int round) {
-    for (int i = 1; i <= nodes_; ++i) harness_.say(static_cast<LauncherId>(i), Kind::kReport, round, report_);
+    for (int i = 1; i <= nodes_; ++i) harness_.say(static_cast<ConnectionId>(i), Kind::kReport, round, report_);
     const Count over = counted(nodes_, Kind::kOver);
-    for (int i = 1; i <= nodes_; ++i) harness_.ready(static_cast<LauncherId>(i), round + 1, 0);
+    for (int i = 1; i <= nodes_; ++i) harness_.ready(static_cast<ConnectionId>(i), round + 1, 0);
     const Count begun = counted(nodes_, Kind::kBegin);
     return {over.messages + begun.messages, over.bytes + begun.bytes};
   }

@@ -21,7 +21,7 @@ JoinRecord leader_at(const std::string& address, int port = 7001) {
   return record;
 }
 
-void invite(CoordinatorHarness& harness, LauncherId id, const JoinRecord& leader) {
+void invite(CoordinatorHarness& harness, ConnectionId id, const JoinRecord& leader) {
   harness.coordinator.received(id, {.kind = Kind::kInvite, .round = 5, .join = leader}, harness.now);
 }
 
@@ -141,7 +141,7 @@ TEST(Coordinator, TellsSparesTheSuccessors) {
   for (const int host : {1, 2, 3, 4}) {
     JoinRecord record = node_at("10.0.0." + std::to_string(host));
     record.standby_port = host == 1 ? 0 : 7000 + host;
-    harness.join(static_cast<LauncherId>(host), record);
+    harness.join(static_cast<ConnectionId>(host), record);
   }
   EXPECT_EQ(harness.said(), "begin>1 begin>2 spare>3 spare>4");
   const auto ports = [&] {

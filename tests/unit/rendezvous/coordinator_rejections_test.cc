@@ -71,7 +71,7 @@ TEST(Refusals, AreBoundedInNumber) {
   Harness harness;
   harness.join(1, node_at("10.0.0.1", 1, 0));
   int told = 0;
-  for (LauncherId id = 2; id < 202; ++id) {
+  for (ConnectionId id = 2; id < 202; ++id) {
     harness.join(id, node_at("10.0.1." + std::to_string(id), 1, 0));
     told += harness.said().find("waiting>1") != std::string::npos ? 1 : 0;
   }

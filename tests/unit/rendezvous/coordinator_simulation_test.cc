@@ -52,7 +52,7 @@ class Simulation {
   /// Until nobody can do anything any more. Some time passes now and then.
   void run() {
     for (int step = 0; step < 40'000; ++step) {
-      if (settled()) return;
+      if (known_to_all()) return;
       step_of(static_cast<std::size_t>(draw(0, static_cast<int>(nodes_.size()) - 1)));
       if (draw(0, 9) == 0) {
         now_ += Duration(draw(1, 3000));
@@ -63,7 +63,7 @@ class Simulation {
     FAIL() << "the job neither ends nor fails";
   }
 
-  [[nodiscard]] bool settled() const {
+  [[nodiscard]] bool known_to_all() const {
     return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) {
       return node.state == Node::State::kGone || node.state == Node::State::kDead;
     });
@@ -281,7 +281,7 @@ class Simulation {
   int restarts_ = 0;
   int comebacks_left_ = 0;
   SteadyTime now_ = SteadyTime(100s);
-  Coordinator coordinator_{{.times = {.join = 60s, .replacement = 60s}, .gather = test::joined}, now_};
+  Coordinator coordinator_{{.times = {.join = 60s, .replacement = 60s}, .merge = test::joined}, now_};
   std::vector<Node> nodes_;
   std::vector<Membership> begun_;
   std::map<int, std::vector<Member>> members_;  ///< of each round

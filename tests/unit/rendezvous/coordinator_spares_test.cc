@@ -19,9 +19,9 @@ class Spares : public ::testing::Test {
                  RendezvousTimes{.join = 60s, .replacement = 0s, .last_call = 1s, .spares = spares}) {}
 
   void join(int rank) {
-    harness_.join(static_cast<LauncherId>(rank + 1), node_at("10.0.0." + std::to_string(rank + 1), 1, rank));
+    harness_.join(static_cast<ConnectionId>(rank + 1), node_at("10.0.0." + std::to_string(rank + 1), 1, rank));
   }
-  void end_round(LauncherId id, int round) {
+  void end_round(ConnectionId id, int round) {
     harness_.say(id, Kind::kReport, round);
     harness_.ready(id, round + 1, 0);
   }
@@ -71,7 +71,7 @@ TEST_F(Spares, TakeThePlaceOfANodeThatNeverCame) {
 
 TEST_F(Spares, AreThoseThatAskedForTheHighestRanks) {
   for (const int rank : {2, 1, 0}) {
-    harness_.join(static_cast<LauncherId>(3 - rank), node_at("10.0.0." + std::to_string(rank + 1), 1, rank));
+    harness_.join(static_cast<ConnectionId>(3 - rank), node_at("10.0.0." + std::to_string(rank + 1), 1, rank));
   }
   EXPECT_EQ(harness_.said(), "begin>3 begin>2 spare>1") << "node rank 0 holds the meeting";
 }
@@ -106,9 +106,9 @@ TEST_F(Spares, EndTheJobWhenTheyAreUsedUp) {
 
 TEST_F(Spares, HearOfTheEnd) {
   for (const int rank : {0, 1, 2}) join(rank);
-  for (const LauncherId id : {1U, 2U}) harness_.say(id, Kind::kReport);
+  for (const ConnectionId id : {1U, 2U}) harness_.say(id, Kind::kReport);
   (void)harness_.said();
-  for (const LauncherId id : {1U, 2U}) harness_.say(id, Kind::kLeave);
+  for (const ConnectionId id : {1U, 2U}) harness_.say(id, Kind::kLeave);
   EXPECT_EQ(harness_.said(), "ended>3");
 }
 

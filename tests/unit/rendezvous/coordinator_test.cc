@@ -141,7 +141,7 @@ TEST(Coordinator, RefusesAnotherProgramAlsoInAJobWithAName) {
   for (const int nodes_before : {1, 2}) {
     Harness harness(2, 2);
     for (int i = 1; i <= nodes_before; ++i) {
-      harness.join(static_cast<LauncherId>(i), record_of("10.0.0." + std::to_string(i), "train.py", "aa"));
+      harness.join(static_cast<ConnectionId>(i), record_of("10.0.0." + std::to_string(i), "train.py", "aa"));
     }
     (void)harness.said();
     harness.join(3, record_of("10.0.0.3", "eval.py", "bb"));
@@ -273,8 +273,8 @@ TEST(Coordinator, CallsTheNextRoundOffWhenSomebodyStops) {
 
 TEST(Coordinator, TellsWhoIsReadyThatNoRoundCanFollow) {
   Harness harness(3, 3);
-  for (LauncherId id = 1; id <= 3; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
-  for (LauncherId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
+  for (ConnectionId id = 1; id <= 3; ++id) harness.join(id, node_at("10.0.0." + std::to_string(id)));
+  for (ConnectionId id = 1; id <= 3; ++id) harness.say(id, Kind::kReport);
   harness.say(1, Kind::kReady, 1);
   (void)harness.said();
   harness.say(2, Kind::kLeave);

@@ -30,7 +30,7 @@ class Election : public ::testing::Test {
     FakeEtcd etcd(loop_, [this](const std::string& request) { return answer(request); });
     EtcdElection::Options options = options_at(etcd);
     options.lease = Duration(1000);
-    options.patience = kAnswerPatience;
+    options.timeout = kAnswerPatience;
     EtcdElection election(loop_, options,
                           {.open = [](const std::string&) { return std::uint16_t{4000}; },
                            .close = [] {},

@@ -20,7 +20,7 @@ std::string member_token(int host) { return "token of 10.0.0." + std::to_string(
 Roster roster_of(std::initializer_list<int> hosts) {
   Roster roster;
   for (const int host : hosts) {
-    roster.add(static_cast<LauncherId>(host), {.record = test::node_at("10.0.0." + std::to_string(host))});
+    roster.add(static_cast<ConnectionId>(host), {.record = test::node_at("10.0.0." + std::to_string(host))});
   }
   return roster;
 }

@@ -27,7 +27,7 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
     server_ = std::make_unique<RendezvousServer>(
         loop_, RendezvousServer::Options{.reach = StoreReach::kLoopback,
                                          .times = {.join = kPatience, .last_call = Duration(1), .heartbeat = heartbeat},
-                                         .gather = test::joined});
+                                         .merge = test::joined});
     port_ = server_->server().port();
   }
 

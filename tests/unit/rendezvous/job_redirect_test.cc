@@ -32,7 +32,7 @@ struct Recorded : JobEvents {
 TEST(JobElsewhere, SaysOnceWhereItIsSentTo) {
   EventLoop loop;
   const Fd place = open_listening_socket(StoreReach::kLoopback, 0);
-  RendezvousServer endpoint(loop, {.reach = StoreReach::kLoopback, .gather = test::joined});
+  RendezvousServer endpoint(loop, {.reach = StoreReach::kLoopback, .merge = test::joined});
   endpoint.redirect_to(RendezvousAddress{"127.0.0.1", port_of_socket(place.get())});
   RendezvousPlan plan;
   plan.host = "127.0.0.1";

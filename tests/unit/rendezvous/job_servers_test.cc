@@ -27,7 +27,7 @@ RendezvousPlan plan_of(Hosting hosting, bool workers_use_endpoint = false) {
 JobServers::Options options_of(const RendezvousPlan& plan) {
   JoinRecord record = test::node_at("127.0.0.1");
   record.store_port = 0;
-  return {.plan = plan, .record = record, .gather = test::joined, .rejected = {}, .begun = {}};
+  return {.plan = plan, .record = record, .merge = test::joined, .rejected = {}, .begun = {}};
 }
 
 TEST(JobServers, ServeTheRendezvousWhereThePlanWantsThat) {
@@ -112,7 +112,7 @@ TEST(JobServers, RedirectWhereTheJobMeetsElsewhereAndTakeTheRendezvousBack) {
   EXPECT_FALSE(servers.record().node_rank) << "the rank was that of the endpoint";
   servers.redirect_to({"127.0.0.1", 7002});
   EXPECT_EQ(servers.redirect()->port, 7002);
-  servers.take_back();
+  servers.serve_again();
   ASSERT_NE(servers.rendezvous(), nullptr);
   EXPECT_EQ(servers.redirect(), std::nullopt);
   EXPECT_EQ(servers.record().standby_port, 0);

@@ -30,7 +30,7 @@ TEST_P(PortOwnerOfRendezvous, IsOtherLaunchersWhateverTheirSecret) {
   EventLoop loop;
   RendezvousServer leader(loop, {.reach = StoreReach::kLoopback,
                                  .times = {.join = kPatience, .heartbeat = kPatience},
-                                 .gather = test::joined,
+                                 .merge = test::joined,
                                  .secret = GetParam()});
   std::future<PortOwner> asked =
       std::async(std::launch::async, owner_at, leader.server().port(), std::string("a secret"));

@@ -27,7 +27,7 @@ using Kind = LauncherMessage::Kind;
 
 using test::kPatience;
 
-/// A loop that stops, and fails the test, when patience ends.
+/// A loop that stops, and fails the test, when timeout ends.
 class PatientLoop {
  public:
   void run() {
@@ -45,7 +45,7 @@ std::unique_ptr<RendezvousServer> hold(EventLoop& loop, std::uint16_t port = 0, 
       loop, RendezvousServer::Options{.port = port,
                                       .reach = StoreReach::kLoopback,
                                       .times = {.join = kPatience, .heartbeat = heartbeat},
-                                      .gather = test::joined});
+                                      .merge = test::joined});
 }
 
 struct MetLauncher {
@@ -106,7 +106,7 @@ TEST(RendezvousServer, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen)
     PatientLoop patient;
     RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
                                            .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
-                                           .gather = test::joined,
+                                           .merge = test::joined,
                                            .members_elect_leader = true});
     std::vector<Fd> standbys;
     std::vector<std::unique_ptr<MetLauncher>> launchers;
@@ -219,8 +219,9 @@ TEST(RendezvousServer, IsLookedForAgainWhereAConnectionIsClosed) {
   const MetLauncher launcher(patient.loop, port_of_socket(listener.get()), 0, [] {});
   patient.run();
   EXPECT_EQ(launcher.why, "");
-  EXPECT_NE(launcher.link.trouble().find("closed the connection before the handshake: is it lrun?"), std::string::npos)
-      << launcher.link.trouble();
+  EXPECT_NE(launcher.link.last_error().find("closed the connection before the handshake: is it lrun?"),
+            std::string::npos)
+      << launcher.link.last_error();
 }
 
 TEST(RendezvousServer, LetsInOnlyWhoKnowsTheSecret) {

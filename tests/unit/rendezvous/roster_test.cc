@@ -11,7 +11,7 @@ namespace lrun::launcher {
 namespace {
 
 using test::node_at;
-using Ids = std::vector<LauncherId>;
+using Ids = std::vector<ConnectionId>;
 
 JoinRecord node_of(int host, int least, int most, std::optional<int> rank = {}) {
   JoinRecord record = node_at("10.0.0." + std::to_string(host), 1, rank);
@@ -24,7 +24,7 @@ JoinRecord node_of(int host, int least, int most, std::optional<int> rank = {}) 
 Roster roster_of(int count, int least, int most) {
   Roster roster;
   for (int host = 1; host <= count; ++host) {
-    roster.add(static_cast<LauncherId>(host), {.record = node_of(host, least, most)});
+    roster.add(static_cast<ConnectionId>(host), {.record = node_of(host, least, most)});
   }
   return roster;
 }

@@ -5,10 +5,10 @@
 namespace lrun::launcher {
 namespace {
 
-LauncherMessage begin_of(int round, bool settled, std::optional<int> leader) {
+LauncherMessage begin_of(int round, bool known_to_all, std::optional<int> leader) {
   return {.kind = LauncherMessage::Kind::kBegin,
           .round = round,
-          .settled = settled,
+          .known_to_all = known_to_all,
           .membership = Membership{.round = round, .leader = leader}};
 }
 
@@ -21,7 +21,7 @@ TEST(RoundPart, BeginsAnewWithEachRound) {
   part.ready = LauncherMessage();
   part.lost_clock = ClockOffset();
   part.begin(begin_of(3, true, 0));
-  EXPECT_EQ(part, (RoundPart{.membership = Membership{.round = 3, .leader = 0}, .settled = true}));
+  EXPECT_EQ(part, (RoundPart{.membership = Membership{.round = 3, .leader = 0}, .known_to_all = true}));
   EXPECT_EQ(part.round(), 3);
   EXPECT_FALSE(part.is_leaderless());
 }

@@ -12,14 +12,14 @@ namespace {
 
 using test::joined;
 
-Round first_round(const std::vector<LauncherId>& by_rank) { return {0, by_rank, nullptr, true, {}}; }
+Round first_round(const std::vector<ConnectionId>& by_rank) { return {0, by_rank, nullptr, true, {}}; }
 
 TEST(Round, KnowsItsMembersByNodeRank) {
   const Round round = first_round({5, 3});
   EXPECT_EQ(round.member(5).node_rank, 0);
   EXPECT_EQ(round.member(3).node_rank, 1);
-  EXPECT_EQ(round.members(), (std::vector<LauncherId>{3, 5})) << "in the order in which they came";
-  EXPECT_EQ(round.members(3), (std::vector<LauncherId>{5}));
+  EXPECT_EQ(round.members(), (std::vector<ConnectionId>{3, 5})) << "in the order in which they came";
+  EXPECT_EQ(round.members(3), (std::vector<ConnectionId>{5}));
 }
 
 TEST(Round, KnowsSinceWhenAMemberIsThereWithoutABreak) {
@@ -53,17 +53,17 @@ TEST(Round, CountsNoReportOfAMemberThatIsGone) {
 
 TEST(Round, KeepsNoMoreThanAMegabyteOfReports) {
   std::size_t longest = 0;
-  const GatherReports gather = [&](const std::vector<std::string>& reports) {
+  const MergeReports merge = [&](const std::vector<std::string>& reports) {
     std::size_t bytes = 0;
     for (const std::string& report : reports) bytes += report.size();
     longest = std::max(longest, bytes);
     return std::string("all");
   };
-  std::vector<LauncherId> ids;
-  for (LauncherId id = 1; id <= 100; ++id) ids.push_back(id);
+  std::vector<ConnectionId> ids;
+  for (ConnectionId id = 1; id <= 100; ++id) ids.push_back(id);
   Round round = first_round(ids);
-  for (const LauncherId id : ids) round.report(id, std::string(kMostReportBytes, 'x'), gather);
-  EXPECT_EQ(round.finish(gather), "all");
+  for (const ConnectionId id : ids) round.report(id, std::string(kMostReportBytes, 'x'), merge);
+  EXPECT_EQ(round.finish(merge), "all");
   EXPECT_LE(longest, (std::size_t{1} << 20U) + kMostReportBytes);
 }
 
@@ -107,11 +107,11 @@ TEST(Round, IsSettledWhenAllWithWhichItBeganKnowOfIt) {
   EXPECT_FALSE(round.acknowledge(1));
   EXPECT_FALSE(round.acknowledge(1)) << "one member counts once";
   EXPECT_TRUE(round.acknowledge(2));
-  EXPECT_TRUE(round.is_settled());
+  EXPECT_TRUE(round.is_known_to_all());
   EXPECT_FALSE(round.acknowledge(2)) << "it is known";
 }
 
-TEST(Round, StaysUnsettledWhereAMemberIsLostThatDidNotKnowOfIt) {
+TEST(Round, IsNotKnownToAllWhereAMemberIsLostThatDidNotKnowOfIt) {
   const Round before = first_round({1, 2});
   Round round(1, {1, 2}, &before, false, {});
   round.remove(2);
@@ -121,10 +121,10 @@ TEST(Round, StaysUnsettledWhereAMemberIsLostThatDidNotKnowOfIt) {
 TEST(Round, ThatIsLostGoesOnWithThoseThatComeBack) {
   Round round = Round::lost(3);
   EXPECT_TRUE(round.goes_on()) << "nobody asked for its end";
-  round.take_back(7, 3);
-  round.take_back(8, 4);
+  round.readmit(7, 3);
+  round.readmit(8, 4);
   EXPECT_EQ(round.number(), 4) << "one of them has seen a later round";
-  EXPECT_EQ(round.members(), (std::vector<LauncherId>{7, 8}));
+  EXPECT_EQ(round.members(), (std::vector<ConnectionId>{7, 8}));
   EXPECT_FALSE(round.all_ready());
 }
 

@@ -131,7 +131,7 @@ Coordinator& Cluster::open_rendezvous(Launcher& launcher, int port) {
   const RendezvousTimes times{
       .join = std::chrono::seconds(600), .replacement = kHeartbeat, .last_call = kLastCall, .heartbeat = kHeartbeat};
   const Coordinator::Options options{
-      .times = times, .gather = joined, .own_token = launcher.record.token, .members_elect_leader = true};
+      .times = times, .merge = joined, .own_token = launcher.record.token, .members_elect_leader = true};
   launcher.holds = port;
   return launcher.coordinators.insert_or_assign(port, Coordinator(options, now_)).first->second;
 }

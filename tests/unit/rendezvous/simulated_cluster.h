@@ -39,7 +39,7 @@ struct Connection {
   int client = 0;
   int server = 0;
   int port = 0;
-  LauncherId id = 0;
+  ConnectionId id = 0;
   bool invites = false;
   Wire up;
   Wire down;
@@ -68,7 +68,7 @@ struct Launcher {
   Connection* invitation = nullptr;
   SteadyTime looked;
   std::optional<Membership> membership;
-  bool settled = false;
+  bool known_to_all = false;
   bool running = false;
   bool leaderless = false;
   bool said_ready = false;
@@ -133,7 +133,7 @@ class Cluster {
   void leave(int index) { kill(index, false); }
   void act(int index);
   void find_leader(int index);
-  void look_again(int index, bool nothing_came_of_it);
+  void ask_endpoint_again(int index, bool nothing_came_of_it);
   void gather_here(int index);
   void follow_as_spare(int index);
   Connection* connect(int client, const Place& server, LauncherMessage first);
@@ -164,7 +164,7 @@ class Cluster {
   std::vector<Launcher> launchers_;
   std::vector<std::vector<bool>> cut_;  ///< what the first says does not come to the second
   std::list<Connection> connections_;
-  LauncherId last_id_ = 0;
+  ConnectionId last_id_ = 0;
   bool is_first_life_ = true;                   ///< of the launcher at the endpoint
   bool begun_at_endpoint_ = false;              ///< in this life
   std::optional<SteadyTime> could_look_since_;  ///< for a leader elsewhere, at this life

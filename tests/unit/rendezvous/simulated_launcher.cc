@@ -22,7 +22,7 @@ void Cluster::find_leader(int index) {
   Launcher& launcher = at(index);
   if (launcher.sent_to) {
     if (answers(*launcher.sent_to, index)) return join(index, *launcher.sent_to);
-    if (refuses(*launcher.sent_to, index) || now_ - launcher.asked >= 2 * kHeartbeat) look_again(index, false);
+    if (refuses(*launcher.sent_to, index) || now_ - launcher.asked >= 2 * kHeartbeat) ask_endpoint_again(index, false);
   } else if (!launcher.line.empty()) {
     follow_as_spare(index);
   } else if (!launcher.membership && answers({}, index)) {
@@ -30,8 +30,8 @@ void Cluster::find_leader(int index) {
   }
 }
 
-/// As Redirected::look_again().
-void Cluster::look_again(int index, bool nothing_came_of_it) {
+/// As Redirected::ask_endpoint_again().
+void Cluster::ask_endpoint_again(int index, bool nothing_came_of_it) {
   Launcher& launcher = at(index);
   launcher.asked = now_;
   const auto redirecting = launcher.coordinators.find(kEndpoint);
@@ -209,16 +209,16 @@ void Cluster::take(int index, const LauncherMessage& message) {
   switch (message.kind) {
     case Kind::kBegin:
       launcher.membership = *message.membership;
-      launcher.settled = message.settled;
+      launcher.known_to_all = message.known_to_all;
       launcher.search.reset();
       launcher.sent_to.reset();
       launcher.line.clear();
       launcher.leaderless = launcher.waits = false;
       launcher.running = true;
-      if (!launcher.settled) say(index, Kind::kBegun, message.round);
+      if (!launcher.known_to_all) say(index, Kind::kBegun, message.round);
       return;
-    case Kind::kSettled:
-      launcher.settled = launcher.settled || message.round == launcher.membership->round;
+    case Kind::kKnownToAll:
+      launcher.known_to_all = launcher.known_to_all || message.round == launcher.membership->round;
       return;
     case Kind::kSpare:
       launcher.waits = true;
@@ -243,7 +243,7 @@ void Cluster::take(int index, const LauncherMessage& message) {
     case Kind::kNoRendezvous:
       if (launcher.membership || !launcher.sent_to || !launcher.line.empty()) return leave(index);
       close_link(index);
-      return look_again(index, true);
+      return ask_endpoint_again(index, true);
     case Kind::kRejected:
     case Kind::kEnded:
       return leave(index);
@@ -259,7 +259,7 @@ void Cluster::redirect(int index, const Place& place) {
   close_link(index);
   launcher.search.reset();
   launcher.step.reset();
-  launcher.settled = false;
+  launcher.known_to_all = false;
   launcher.sent_to = place;
   launcher.asked = now_;
   constexpr int kNextPort = 10;
@@ -278,7 +278,7 @@ void Cluster::lose_link(int index, bool closed) {
   launcher.asked = now_;
   close_link(index);
   if (!launcher.membership) return;
-  if (launcher.holds != 0 || (!launcher.settled && !launcher.search)) return leave(index);
+  if (launcher.holds != 0 || (!launcher.known_to_all && !launcher.search)) return leave(index);
   launcher.running = false;
   launcher.leaderless = true;
   if (!launcher.search) {

@@ -50,7 +50,7 @@ class AttemptFixture : public ::testing::Test {
     options.stdout_fd = options.stderr_fd = console_end_.get();
     logs.emplace(loop, options);
     logs->set_events({.drained = [this](int) {
-      if (attempt && attempt->supervised()) attempt->supervisor().look_again();
+      if (attempt && attempt->supervised()) attempt->supervisor().check_finished();
       loop.stop();
     }});
     prepared = prepare_start(*plan, environment);
@@ -97,7 +97,7 @@ class AttemptFixture : public ::testing::Test {
   SignalSource children_{loop, {SIGCHLD}, [this](const ReceivedSignal&) {
                            if (!attempt || !attempt->supervised()) return;
                            reap_adopted([this](pid_t pid) { return attempt->supervisor().is_worker(pid); });
-                           attempt->supervisor().look_again();
+                           attempt->supervisor().check_finished();
                          }};
   Guard guard{{}, ::getppid()};
   SilentObserver observer;

@@ -171,7 +171,7 @@ class AttemptLoopInJobTest : public AttemptLoopTest {
 
 TEST_F(AttemptLoopInJobTest, TheVerdictComesWhenAllNodesHaveReported) {
   when_sent([this](const std::string& call) {
-    if (call == "report") others.events->over(gather_reports({others.reported, others.reported}));
+    if (call == "report") others.events->over(merge_reports({others.reported, others.reported}));
   });
   const Verdict verdict = run(in_job("exit 0"));
   EXPECT_EQ(verdict.exit_code, 0);
@@ -190,7 +190,7 @@ TEST_F(AttemptLoopInJobTest, AFailureElsewhereIsTheVerdictHere) {
   when_sent([&](const std::string& call) {
     if (call != "report") return;
     const JobReport theirs = report_of("n1", 1, {.kind = RunEnd::Kind::kWorkerFailed}, 1, {cause}, {});
-    others.events->over(gather_reports({others.reported, to_json(theirs)}));
+    others.events->over(merge_reports({others.reported, to_json(theirs)}));
   });
   const Verdict verdict = run(in_job(kObeysTerm));
   EXPECT_EQ(verdict.exit_code, 9);
@@ -199,7 +199,7 @@ TEST_F(AttemptLoopInJobTest, AFailureElsewhereIsTheVerdictHere) {
 
 TEST_F(AttemptLoopInJobTest, TheNextAttemptBeginsWithTheRound) {
   when_sent([this](const std::string& call) {
-    if (call == "report") others.events->over(gather_reports({others.reported, others.reported}));
+    if (call == "report") others.events->over(merge_reports({others.reported, others.reported}));
     if (call == "ready 1") others.events->begun(membership_of(2, 1, 1));
   });
   const Verdict verdict = run(in_job("test $TORCHELASTIC_RESTART_COUNT = 1 || exit 7", 1));
@@ -214,7 +214,7 @@ TEST_F(AttemptLoopInJobTest, ALostNodeIsNoRestart) {
   when_sent([&](const std::string& call) {
     if (call == "report") {
       ++reports;
-      others.events->over(gather_reports({others.reported, reports == 1 ? std::string() : others.reported}));
+      others.events->over(merge_reports({others.reported, reports == 1 ? std::string() : others.reported}));
     }
     if (call == "ready 0") others.events->begun(membership_of(1, 1, 0));
   });
@@ -234,7 +234,7 @@ TEST_F(AttemptLoopInJobTest, ASignalWhileTheOthersAreWaitedForEndsThisNode) {
     if (call != "report" || ++reports > 1) return;
     forward(SIGTERM);
     EXPECT_EQ(others.calls.back(), "stopping") << "the others are to end, too";
-    others.events->over(gather_reports({others.reported, others.reported}));
+    others.events->over(merge_reports({others.reported, others.reported}));
   });
   const Verdict verdict = run(in_job("exit 0"));
   EXPECT_EQ(verdict.exit_code, 0) << "all workers had succeeded";

@@ -113,7 +113,7 @@ TEST_F(JobObserverTest, AStopHereIsSentToTheOthersWithItsCause) {
 
 TEST_F(JobObserverTest, TheVerdictIsThatOfAllReports) {
   fail_here();
-  others().over(gather_reports({job.reported, job.reported, job.reported}));
+  others().over(merge_reports({job.reported, job.reported, job.reported}));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->exit_code, 3);
   EXPECT_EQ(verdict->culprit->rank, 0);
@@ -156,7 +156,7 @@ TEST_F(JobObserverTest, ALostNodeStopsTheRoundAndIsItsReason) {
   EXPECT_THAT(stopped.who, HasSubstr("node n2 is lost: silence for 5s; 2 of 3 nodes are left"));
   observer().stopping(stopped, nullptr, 1);
   observer().attempt_over({stopped, {}}, false);
-  others().over(gather_reports({job.reported, ""}));
+  others().over(merge_reports({job.reported, ""}));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->end.kind, Kind::kNodeLost);
   EXPECT_FALSE(final) << "others may come";
@@ -176,7 +176,7 @@ TEST_F(JobObserverTest, ALossWhileWorkersStopForAnotherReasonIsANote) {
 
 TEST_F(JobObserverTest, ALossBetweenTwoRoundsIsANoteOnly) {
   fail_here();
-  others().over(gather_reports({job.reported}));
+  others().over(merge_reports({job.reported}));
   observer().ready({});
   EXPECT_TRUE(observer().waits_to_begin());
   others().lost("n2", "silence", 7, "");
@@ -212,7 +212,7 @@ TEST_F(JobObserverTest, ARoundBeginsWhenThisNodeIsReady) {
   others().begun(membership_of(3, 1, 1));
   EXPECT_EQ(begun, 0) << "the workers of the last round run";
   fail_here();
-  others().over(gather_reports({job.reported}));
+  others().over(merge_reports({job.reported}));
   observer().ready({.used = 1, .in_a_row = 1, .last = {}});
   EXPECT_EQ(job.calls.back(), "ready 1");
   others().begun(membership_of(2, 1, 1));
@@ -257,7 +257,7 @@ TEST_F(JobObserverTest, AUserWhoWantsTheEndWhileTheOthersRunStopsThem) {
   fail_here();
   observer().stop_others({.kind = Kind::kRequested});
   EXPECT_EQ(job.calls.back(), "stopping");
-  others().over(gather_reports({job.reported}));
+  others().over(merge_reports({job.reported}));
   EXPECT_TRUE(final);
 }
 

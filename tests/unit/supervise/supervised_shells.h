@@ -49,7 +49,7 @@ class SupervisedShells : public ::testing::Test {
     facts.records.host = "here";
     become_subreaper();
     logs.set_events({.drained = [this](int) {
-      if (supervisor_) supervisor_->look_again();
+      if (supervisor_) supervisor_->check_finished();
     }});
     observer.called = [this] { loop.stop(); };
   }
@@ -91,7 +91,7 @@ class SupervisedShells : public ::testing::Test {
       return std::any_of(group.workers().begin(), group.workers().end(),
                          [pid](const Worker& worker) { return worker.process.pid() == pid; });
     });
-    if (supervisor_) supervisor_->look_again();
+    if (supervisor_) supervisor_->check_finished();
   }
 
   EventLoop loop;

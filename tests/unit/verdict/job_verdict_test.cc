@@ -43,9 +43,9 @@ JobReport report(int node_rank, const RunEnd& end, std::int64_t end_ns, const st
 Verdict judge_all(const Reports& reports, int own_rank, const std::optional<NodeLoss>& loss) {
   std::vector<std::string> texts;
   for (const auto& report : reports) texts.push_back(report ? to_json(*report) : std::string());
-  const std::string gathered = gather_reports(texts);
+  const std::string gathered = merge_reports(texts);
   const std::vector<std::string> other_way{texts.rbegin(), texts.rend()};
-  EXPECT_EQ(gather_reports(other_way), gathered);
+  EXPECT_EQ(merge_reports(other_way), gathered);
   return judge_job(job_report_from_json(gathered).value(), own_rank, loss);
 }
 
@@ -228,10 +228,10 @@ TEST(JudgeJob, JudgesWhatWasPutTogetherAsAllEndingsAtOnce) {
       }
       all.insert(all.end(), records.begin(), records.end());
       texts.push_back(to_json(report(1, {Kind::kWorkerFailed}, 10, records)));
-      if (draw(0, 2) == 0) texts = {gather_reports(texts)};
+      if (draw(0, 2) == 0) texts = {merge_reports(texts)};
     }
     const Verdict expected = judge({.kind = Kind::kWorkerFailed}, all);
-    const Verdict verdict = judge_job(job_report_from_json(gather_reports(texts)).value(), 1, {});
+    const Verdict verdict = judge_job(job_report_from_json(merge_reports(texts)).value(), 1, {});
     EXPECT_EQ(verdict.culprit, expected.culprit) << "job " << job;
     EXPECT_EQ(verdict.overruled, expected.overruled) << "job " << job;
     EXPECT_EQ(verdict.others, expected.others) << "job " << job;
@@ -253,9 +253,9 @@ TEST(JobReport, ComesBackAsItWas) {
 
 TEST(JobReport, IsIncompleteWhereOneIsMissing) {
   const std::string good = to_json(report(0, {}, 9, {ended(0, 0, 5)}));
-  EXPECT_FALSE(job_report_from_json(gather_reports({good, good}))->is_incomplete);
-  EXPECT_TRUE(job_report_from_json(gather_reports({good, ""}))->is_incomplete);
-  EXPECT_TRUE(job_report_from_json(gather_reports({gather_reports({"nonsense"}), good}))->is_incomplete);
+  EXPECT_FALSE(job_report_from_json(merge_reports({good, good}))->is_incomplete);
+  EXPECT_TRUE(job_report_from_json(merge_reports({good, ""}))->is_incomplete);
+  EXPECT_TRUE(job_report_from_json(merge_reports({merge_reports({"nonsense"}), good}))->is_incomplete);
 }
 
 TEST(JobReport, IsBounded) {
@@ -270,7 +270,7 @@ TEST(JobReport, IsBounded) {
     texts.push_back(to_json(report(0, {Kind::kWorkerFailed}, 10, records)));
     EXPECT_LE(texts.back().size(), std::size_t{64} << 10U);
   }
-  const std::string json = gather_reports(texts);
+  const std::string json = merge_reports(texts);
   EXPECT_LE(json.size(), std::size_t{64} << 10U);
   const auto read = job_report_from_json(json);
   ASSERT_TRUE(read);

@@ -1,4 +1,6 @@
-#include "rendezvous/lobby.h"
+// In: messages of launchers that cannot be admitted yet. Out: the same, in the order in which they count. Coordinator
+// owns them.
+#include "rendezvous/early_messages.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,7 +18,7 @@ bool took_part(const LauncherMessage& join, const JobState& state) {
 
 }  // namespace
 
-void Lobby::receive(LauncherId from, const LauncherMessage& message) {
+void EarlyMessages::receive(ConnectionId from, const LauncherMessage& message) {
   if (message.kind == Kind::kInvite) {
     invitation_.emplace(from, message);
     return;
@@ -37,7 +39,7 @@ void Lobby::receive(LauncherId from, const LauncherMessage& message) {
   messages_.emplace(is_awaited ? messages_.begin() : messages_.end(), from, message);
 }
 
-void Lobby::left(LauncherId who) {
+void EarlyMessages::left(ConnectionId who) {
   if (invitation_ && invitation_->first == who) invitation_.reset();
   const bool has_left = std::any_of(messages_.begin(), messages_.end(), [who](const Message& each) {
     return each.first == who && each.second.kind == Kind::kLeave;
@@ -45,12 +47,12 @@ void Lobby::left(LauncherId who) {
   if (!has_left) std::erase_if(messages_, [who](const Message& each) { return each.first == who; });
 }
 
-std::optional<JobState> Lobby::take_state() {
+std::optional<JobState> EarlyMessages::take_state() {
   if (!left_behind_ || !member_came_) return std::nullopt;
   return std::exchange(left_behind_, std::nullopt);
 }
 
-std::vector<Lobby::Message> Lobby::take_messages() {
+std::vector<EarlyMessages::Message> EarlyMessages::take_messages() {
   if (!awaited_.empty() || left_behind_) return {};
   std::vector<Message> messages(std::make_move_iterator(messages_.begin()), std::make_move_iterator(messages_.end()));
   messages_.clear();

@@ -14,12 +14,12 @@ namespace lrun::launcher {
 /// Keeps the messages of all launchers until any launcher can be admitted (nodes that wait are in Roster): the leader's
 /// own launcher has to join first, and it has to be known whether a job goes on whose state was left behind. Pure; a
 /// value.
-class Lobby {
+class EarlyMessages {
  public:
-  using Message = std::pair<LauncherId, LauncherMessage>;
+  using Message = std::pair<ConnectionId, LauncherMessage>;
 
   /// \param own_token  of the leader's own launcher, so that the others have to fit to it; empty: none is awaited
-  explicit Lobby(std::string own_token) : own_(own_token), awaited_(std::move(own_token)) {}
+  explicit EarlyMessages(std::string own_token) : own_(own_token), awaited_(std::move(own_token)) {}
 
   /// The leader's own launcher joins once more, before all others.
   void await_own() { awaited_ = own_; }
@@ -33,9 +33,9 @@ class Lobby {
   [[nodiscard]] bool awaits_member() const { return left_behind_.has_value(); }
 
   /// A message of a launcher that was not admitted: kJoin, kReady or kLeave right behind it, or kInvite.
-  void receive(LauncherId from, const LauncherMessage& message);
+  void receive(ConnectionId from, const LauncherMessage& message);
   /// A connection ended. Its messages count only where the launcher meant to leave.
-  void left(LauncherId who);
+  void left(ConnectionId who);
 
   /// The state that was left behind, once a launcher that took part in the job has come.
   std::optional<JobState> take_state();
