@@ -8,13 +8,13 @@ all that FOLDERS names.
   calls.
 
 Read are comments of C++, Python, shell and CMake files, the texts of lrun (tests/golden/texts.golden), the man page and
-README.md."""
+the documents."""
 import pathlib
 import re
 import sys
 
 FOLDERS = ["src", "include", "tests", "tools", "bench", "examples", "cmake", "man", "docs", "README.md",
-           "CONTRIBUTING.md"]
+           "ARCHITECTURE.md", "CONTRIBUTING.md"]
 OPENINGS = re.compile(r"(Who|Whoever|Whose|Whom|Whatever)\b|What\b.*\b(is|are|was|were|has|have|had)\b")
 # A pattern of a word, and what to write instead.
 INSTEAD = {
