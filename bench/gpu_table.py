@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""gpu_table.py [--check]: the steps of bench/gpu.tsv, which the kit's part 'step' writes, as the table of bench/README.md.
+"""gpu_table.py [--check]: the steps of bench/gpu.tsv, which the kit's part 'step' writes, as the table of bench/README.md and
+docs/gpus.md.
 
---check writes nothing and fails when the table is not that of gpu.tsv."""
+--check writes nothing and fails when a table is not that of gpu.tsv."""
 import pathlib
 import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+DOCUMENTS = [HERE / "README.md", HERE.parent / "docs/gpus.md"]
 BEGIN, END = "<!-- gpu: made by gpu_table.py -->", "<!-- end of gpu -->"
 COLUMNS = {
     "lrun, ddp": "lrun",
@@ -37,13 +39,14 @@ def markdown_of(rows):
 
 
 def main():
-    readme = HERE / "README.md"
-    text = readme.read_text(encoding="utf-8")
     table = markdown_of(read_tsv((HERE / "gpu.tsv").read_text(encoding="utf-8")))
-    made = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL)
-    if "--check" in sys.argv:
-        sys.exit(0 if made == text else "bench/README.md is not what gpu_table.py makes of gpu.tsv: run bench/gpu_table.py")
-    readme.write_text(made, encoding="utf-8")
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        made = re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{table}\n{END}", text, flags=re.DOTALL)
+        if "--check" not in sys.argv:
+            document.write_text(made, encoding="utf-8")
+        elif made != text:
+            sys.exit(f"{document} is not what gpu_table.py makes of gpu.tsv: run bench/gpu_table.py")
 
 
 if __name__ == "__main__":
