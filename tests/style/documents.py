@@ -16,10 +16,11 @@ A code block has a comment above it that says how it is checked:
   <!-- file: PATH -->  stands in that file, word for word
   <!-- diff: OLD NEW -->  its old lines stand in OLD, its new ones in NEW
 A block without a comment is refused, unless it has no language and no line of it is a command. Code within a sentence or a
-table that begins with 'lrun -' is planned like a block.
+table that begins with 'lrun -' is planned like a block, and so are the lines of a man page that begin with '.Dl $ lrun -' or
+'.It Ic lrun -'.
 
-Commands run in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts' added: these
-stand for a reader's own. Links lead to files and headings that exist. A document has no more than MOST_WORDS words."""
+Commands run on CPUs, in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts' added:
+these stand for a reader's own. Links lead to files and headings that exist. A document has no more than MOST_WORDS words."""
 import contextlib
 import os
 import pathlib
@@ -31,6 +32,7 @@ import tempfile
 import time
 
 COMMAND = re.compile(r"\$ |lrun( |$)(?!: )|(srun|mpirun|mpiexec|torchrun|horovodrun|deepspeed|sbatch|cmake) |\./")
+NO_GPU = "names GPUs, and 'LRUN_ACCELERATOR=cpu' excludes them"  # a list of devices is right all the same
 KEPT = {"HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
         "LRUN_TEST_PYTHON"}
 TRAIN = """#!/bin/sh
@@ -73,7 +75,7 @@ exec "$@"
 """
 KUBECTL = '#!/bin/sh\n[ "$1 $2" = "apply -f" ] && [ -f "$3" ]\n'
 STAND_INS = {"srun": SRUN, "sbatch": SBATCH, "mpirun": MPIRUN, "mpiexec": MPIRUN, "kubectl": KUBECTL,
-             "scancel": "#!/bin/sh\n", "scontrol": "#!/bin/sh\necho node0; echo node1\n",
+             "scancel": "#!/bin/sh\n", "status": "#!/bin/sh\n", "scontrol": "#!/bin/sh\necho node0; echo node1\n",
              "torchrun": '#!/bin/sh\nexec "$LRUN_TEST_PYTHON" -m torch.distributed.run "$@"\n'}
 # What may differ between two runs, and how it is written for the comparison.
 VARIES = [(r"\S*/([^/\s]+\.py)", r"\1"), (r"pid \d+ on [\w.-]+", "pid N on HOST"), (r"[\d.]+ ?s\b", "TIME"),
@@ -146,7 +148,8 @@ class Clone:
         for name, script in STAND_INS.items():
             self.write(self.stand_ins / name, script)
         self.environment = {name: value for name, value in os.environ.items() if name in KEPT}
-        self.environment |= {"PATH": f"{self.bin}:{self.stand_ins}:{os.environ['PATH']}", "LRUN_STATE": str(work / "state")}
+        self.environment |= {"PATH": f"{self.bin}:{self.stand_ins}:{os.environ['PATH']}", "LRUN_STATE": str(work / "state"),
+                             "LRUN_ACCELERATOR": "cpu"}
 
     @staticmethod
     def write(path, text):
@@ -186,8 +189,9 @@ class Document:
     def check(self, most_words):
         for mark, language, lines in blocks(self.text):
             self.check_block(mark, language, lines)
-        for code in re.findall(r"`(lrun -[^`\n]*)`", sentences_of(self.text).replace("\\|", "|")):
-            self.run([code], {0}, LRUN_DRY_RUN="1")
+        codes = re.findall(r"`(lrun -[^`\n]*)`", sentences_of(self.text).replace("\\|", "|"))
+        codes += re.findall(r"^\.(?:It Ic|Dl \$) ((?:lrun|srun|horovodrun) -.*)$", self.text.replace("\\", ""), re.M)
+        self.run(codes, {0}, LRUN_DRY_RUN="1")
         self.check_links()
         words = len(self.text.split())
         if most_words and words > most_words:
@@ -221,6 +225,8 @@ class Document:
     def run(self, commands, codes, **variables):
         for command in commands:
             code, output = self.clone.type(command, **variables)
+            if NO_GPU in output:
+                continue
             if code not in codes or "this run would fail" in output:
                 self.complain(f"'{command}' ended with {code}:\n{output[-2000:]}")
 
