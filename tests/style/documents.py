@@ -77,7 +77,7 @@ KUBECTL = '#!/bin/sh\n[ "$1 $2" = "apply -f" ] && [ -f "$3" ]\n'
 STAND_INS = {"srun": SRUN, "sbatch": SBATCH, "mpirun": MPIRUN, "mpiexec": MPIRUN, "kubectl": KUBECTL,
              "scancel": "#!/bin/sh\n", "status": "#!/bin/sh\n", "scontrol": "#!/bin/sh\necho node0; echo node1\n",
              "torchrun": '#!/bin/sh\nexec "$LRUN_TEST_PYTHON" -m torch.distributed.run "$@"\n'}
-# What may differ between two runs, and how it is written for the comparison.
+# Parts of lines that differ between two runs, and how the comparison writes them.
 VARIES = [(r"\S*/([^/\s]+\.py)", r"\1"), (r"pid \d+ on [\w.-]+", "pid N on HOST"), (r"[\d.]+ ?s\b", "TIME"),
           (r"logs: \S+", "logs: FOLDER"), (r"\d{8}-\d{6}-\w{6}", "RUN"), (r"\d{4}-\d\d-\d\d[ _]\d\d:\d\d:\d\d", "DATE"),
           (r"\bpid:? \d+", "pid N"), (r"\bhost +: \S+", "host : HOST"), (r"\b\d+\.\d{3}\b", "TIME"), (r"\bPID \d+", "PID N"),

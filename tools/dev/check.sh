@@ -72,7 +72,7 @@ check_headers() {
   nice cmake --build --preset dev --parallel "$(jobs)" --target all_verify_interface_header_sets
 }
 
-# The lines of README.md's install block, into a folder that goes away.
+# The lines of docs/install.md, into a folder that goes away.
 check_release() {
   stage "release build, installed"
   local PREFIX

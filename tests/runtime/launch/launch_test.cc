@@ -1,5 +1,5 @@
 // Programs that start their own ranks: what comes back from them, and where they stand. With launch_endings_test.cc and
-// placement_test.cc every cell of the comparison in README.md.
+// placement_test.cc every cell of the comparison in docs/launch_from_code.md.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
