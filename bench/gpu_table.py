@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gpu_table.py [--check]: the steps of bench/gpu.tsv, which the kit's part 'step' writes, as the table of bench/README.md and
-docs/gpus.md.
+"""gpu_table.py [--check]: the steps of bench/gpu.tsv, which the kit's part 'step' writes, as the table of
+bench/README.md and docs/gpus.md.
 
 --check writes nothing and fails when a table is not that of gpu.tsv."""
 import pathlib

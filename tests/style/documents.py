@@ -15,12 +15,13 @@ A code block has a comment above it that says how it is checked:
   <!-- ci -->          each line is a command that .ci/run, ./dev check or ./dev soak runs
   <!-- file: PATH -->  stands in that file, word for word
   <!-- diff: OLD NEW -->  its old lines stand in OLD, its new ones in NEW
-A block without a comment is refused, unless it has no language and no line of it is a command. Code within a sentence or a
-table that begins with 'lrun -' is planned like a block, and so are the lines of a man page that begin with '.Dl $ lrun -' or
-'.It Ic lrun -'.
+A block without a comment is refused, unless it has no language and no line of it is a command. Code within a sentence
+or a table that begins with 'lrun -' is planned like a block, and so are the lines of a man page that begin with
+'.Dl $ lrun -' or '.It Ic lrun -'.
 
-Commands run on CPUs, in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts' added:
-these stand for a reader's own. Links lead to files and headings that exist. A document has no more than MOST_WORDS words."""
+Commands run on CPUs, in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts'
+added: these stand for a reader's own. Links lead to files and headings that exist. A document has no more than
+MOST_WORDS words."""
 import contextlib
 import os
 import pathlib
@@ -80,7 +81,7 @@ STAND_INS = {"srun": SRUN, "sbatch": SBATCH, "mpirun": MPIRUN, "mpiexec": MPIRUN
 # Parts of lines that differ between two runs, and how the comparison writes them.
 VARIES = [(r"\S*/([^/\s]+\.py)", r"\1"), (r"pid \d+ on [\w.-]+", "pid N on HOST"), (r"[\d.]+ ?s\b", "TIME"),
           (r"logs: \S+", "logs: FOLDER"), (r"\d{8}-\d{6}-\w{6}", "RUN"), (r"\d{4}-\d\d-\d\d[ _]\d\d:\d\d:\d\d", "DATE"),
-          (r"\bpid:? \d+", "pid N"), (r"\bhost +: \S+", "host : HOST"), (r"\b\d+\.\d{3}\b", "TIME"), (r"\bPID \d+", "PID N"),
+          (r"\bpid:? \d+", "pid N"), (r"\bhost +: \S+", "host : HOST"), (r"\b\d+\.\d{3}\b", "TIME"),
           (r"[A-Z]\d{4} [\d:.]+ \d+ ", "LOG "), (r"binary: \S+", "binary: PYTHON"), (r"\S*/(torch/\S+)", r"\1")]
 
 
@@ -148,8 +149,8 @@ class Clone:
         for name, script in STAND_INS.items():
             self.write(self.stand_ins / name, script)
         self.environment = {name: value for name, value in os.environ.items() if name in KEPT}
-        self.environment |= {"PATH": f"{self.bin}:{self.stand_ins}:{os.environ['PATH']}", "LRUN_STATE": str(work / "state"),
-                             "LRUN_ACCELERATOR": "cpu"}
+        self.environment |= {"PATH": f"{self.bin}:{self.stand_ins}:{os.environ['PATH']}",
+                             "LRUN_STATE": str(work / "state"), "LRUN_ACCELERATOR": "cpu"}
 
     @staticmethod
     def write(path, text):
@@ -158,8 +159,9 @@ class Clone:
 
     def type(self, command, **variables):
         """(code, output) of a line that is typed in the clone."""
-        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment | variables, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment | variables,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace")
         return done.returncode, done.stdout
 
     @contextlib.contextmanager
@@ -245,8 +247,9 @@ class Document:
         settings.unlink()
 
     def check_ci(self, lines):
-        """Of a ./dev command the arguments are free (./dev test -R NAME is ./dev test); others call it as a function."""
-        scripts = "".join((self.source / name).read_text() for name in (".ci/run", "tools/dev/check.sh", "tools/dev/soak.sh"))
+        """A ./dev command counts whatever its arguments (./dev test -R NAME is ./dev test); scripts call it as a function."""
+        names = (".ci/run", "tools/dev/check.sh", "tools/dev/soak.sh")
+        scripts = "".join((self.source / name).read_text() for name in names)
         for command in joined(lines):
             word = re.match(r"\./dev (\w+)", command)
             known = re.search(rf'/dev"? {word[1]}|\bdev_{word[1]}\b', scripts) if word else command in scripts
