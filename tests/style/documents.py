@@ -247,7 +247,7 @@ class Document:
         settings.unlink()
 
     def check_ci(self, lines):
-        """A ./dev command counts whatever its arguments (./dev test -R NAME is ./dev test); scripts call it as a function."""
+        """Arguments of ./dev commands are free (./dev test -R NAME is ./dev test); scripts call dev_NAME."""
         names = (".ci/run", "tools/dev/check.sh", "tools/dev/soak.sh")
         scripts = "".join((self.source / name).read_text() for name in names)
         for command in joined(lines):
