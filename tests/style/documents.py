@@ -16,8 +16,8 @@ A code block has a comment above it that says how it is checked:
   <!-- file: PATH -->  stands in that file, word for word
   <!-- diff: OLD NEW -->  its old lines stand in OLD, its new ones in NEW
 A block without a comment is refused, unless it has no language and no line of it is a command. Code within a sentence
-or a table that begins with 'lrun -' is planned like a block, and so are the lines of a man page that begin with
-'.Dl $ lrun -' or '.It Ic lrun -'.
+or a table that begins with 'lrun -', srun, mpirun or horovodrun is planned like a block, and so are the lines of a man
+page that begin with '.Dl $ lrun -' or '.It Ic lrun -'.
 
 Commands run on CPUs, in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts'
 added: these stand for a reader's own. Links lead to files and headings that exist. A document has no more than
@@ -191,7 +191,7 @@ class Document:
     def check(self, most_words):
         for mark, language, lines in blocks(self.text):
             self.check_block(mark, language, lines)
-        codes = re.findall(r"`(lrun -[^`\n]*)`", sentences_of(self.text).replace("\\|", "|"))
+        codes = re.findall(r"`((?:lrun|srun|mpirun|horovodrun) -[^`\n]*)`", sentences_of(self.text).replace("\\|", "|"))
         codes += re.findall(r"^\.(?:It Ic|Dl \$) ((?:lrun|srun|horovodrun) -.*)$", self.text.replace("\\", ""), re.M)
         self.run(codes, {0}, LRUN_DRY_RUN="1")
         self.check_links()
