@@ -22,7 +22,7 @@ bool belongs_to(const FoundError& python, const FoundError& native) {
   return native.line <= python.line + 2 || native.printed.error == kThreadsLeft;
 }
 
-/// What torch adds to every error of CUDA.
+/// Torch adds these to every error of CUDA.
 constexpr std::array kAdviceOnCuda{
     std::string_view("Search for `cuda"),
     std::string_view("CUDA kernel errors might be asynchronously reported"),

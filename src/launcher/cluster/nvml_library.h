@@ -7,10 +7,9 @@
 
 namespace lrun::launcher {
 
-/// The entry points of NVIDIA's management library that lrun uses. They follow its stable ABI, so that no header of
-/// NVIDIA is needed to build. The library is opened at run time and closed with its owner.
-class NvmlLibrary {
- public:
+/// The entry points of NVIDIA's management library that lrun uses, with their types. They follow its stable ABI, so
+/// that no header of NVIDIA is needed to build.
+struct NvmlEntryPoints {
   using Return = int;
   using Device = struct OpaqueDevice*;
   static constexpr Return kSuccess = 0;
@@ -55,20 +54,6 @@ class NvmlLibrary {
     unsigned memory_percent;
   };
 
-  /// True when the library is loaded, or the machine has a trace of a driver: its device nodes, or the library where
-  /// the loader would find it. This is cheap. The loader itself looks in some fifty places, which takes a tenth of the
-  /// time of a short run.
-  static bool is_likely();
-
-  /// \return empty when the library is not installed or lacks an entry point that counting needs.
-  static std::optional<NvmlLibrary> open();
-
-  /// The driver's text for a failure.
-  [[nodiscard]] std::string error_text(Return code) const;
-
-  /// The processes that compute on the device, `most` of them; empty where the driver does not say.
-  [[nodiscard]] std::vector<ProcessInfo> processes_on(Device device, unsigned most) const;
-
   // Counting needs these: never null.
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
@@ -93,6 +78,24 @@ class NvmlLibrary {
   Return (*remapped_rows)(Device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
                           unsigned* failure) = nullptr;
   Return (*ecc_errors)(Device, int type, int counter, unsigned long long*) = nullptr;
+};
+
+/// The library, which is opened at run time and closed with its owner.
+class NvmlLibrary : public NvmlEntryPoints {
+ public:
+  /// True when the library is loaded, or the machine has a trace of a driver: its device nodes, or the library where
+  /// the loader would find it. This is cheap. The loader itself looks in some fifty places, which takes a tenth of the
+  /// time of a short run.
+  static bool is_likely();
+
+  /// \return empty when the library is not installed or lacks an entry point that counting needs.
+  static std::optional<NvmlLibrary> open();
+
+  /// The driver's text for a failure.
+  [[nodiscard]] std::string error_text(Return code) const;
+
+  /// The processes that compute on the device, `most` of them; empty where the driver does not say.
+  [[nodiscard]] std::vector<ProcessInfo> processes_on(Device device, unsigned most) const;
 
  private:
   struct Close {

@@ -24,8 +24,8 @@ class LineGap {
   [[nodiscard]] bool forbidden() const { return forbidden_; }
   [[nodiscard]] bool allowed() const { return place_of_all_ && !forbidden_; }
 
-  /// A line was left out, and that was not printed yet. Until then all lines of workers are left
-  /// out: there is one gap, not many.
+  /// A line was left out, and that was not printed yet. Until then all lines of workers are left out: there is
+  /// one gap, not many.
   [[nodiscard]] bool is_open() const { return is_open_; }
   /// For a piece of a line while the console is full or the gap is open. \return it is left out.
   /// \param from_lrun  else from a worker \param may_skip  workers' lines may be left out on this console

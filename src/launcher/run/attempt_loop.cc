@@ -113,12 +113,13 @@ std::optional<FailureRecord> AttemptLoop::begin() {
 /// The last attempt has a verdict, so it is replaced only by an attempt that runs.
 std::optional<StartFailure> AttemptLoop::begin_attempt() {
   Membership membership = job_ ? job_->membership() : sole_membership(run_.plan, run_.store.port());
-  if (!job_) membership.attempt = membership.round = number_of_next(job(), restarts_);
+  const int number = number_of_next(job(), restarts_);
+  if (!job_) membership.attempt = membership.round = number;
   run_.record.make_folders(WorkerOutput::workers_write_files(run_.plan.output, node()));
   const Folder* const logs = run_.record.folders().logs();
   if (logs == nullptr) run_.logs.do_without_files();
   auto next = std::make_unique<Attempt>(attempt_surroundings(), std::move(membership),
-                                        AttemptFiles(logs, restarts_.next_folder(number_of_next(job(), restarts_))));
+                                        AttemptFiles(logs, restarts_.next_folder(number)));
   if (run_.plan.personality.failure == Personality::Failure::kTorchrunSummary) {
     // The summary is made of error files, also those of programs that end within milliseconds.
     next->files().make_rank_folders(node());
@@ -297,8 +298,8 @@ void AttemptLoop::wait_for_next_round() {
 void AttemptLoop::restart() {
   if (job_) enter_round();
   try {
-    if (const auto failure = begin_attempt())
-      return attempt_not_started(*failure, number_of_next(job(), restarts_), false);
+    const std::optional<StartFailure> failure = begin_attempt();
+    if (failure) return attempt_not_started(*failure, number_of_next(job(), restarts_), false);
   } catch (const std::system_error& error) {
     return no_further_attempt(error.what());
   }

@@ -12,7 +12,7 @@ namespace lrun::test::stand_in {
 ///   - a communicator that is destroyed before it was finalized, or that would block;
 ///   - a stream of another device; two ranks of a communicator on one device;
 ///   - an end of a group that was not begun.
-/// What becomes of memory, machine.h tells.
+/// machine.h says what becomes of memory.
 
 /// From now on the communicators on the device tell that they have lost a rank; what is in flight does not end.
 void lose_connections(int device);

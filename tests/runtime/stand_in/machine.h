@@ -19,7 +19,7 @@ struct Access {
   bool writes = false;
 };
 
-/// What a stream does in its turn, in the thread of the machine and with its lock held.
+/// The work of a stream in its turn, in the thread of the machine and with its lock held.
 struct DeviceWork {
   std::string name;
   std::vector<Access> accesses = {};

@@ -1,5 +1,5 @@
 // In: operators on tensors of kind CUDA. Out: work in the caller's current stream, on memory of LibTorch's allocator.
-// What runs late knows addresses only: it keeps no tensor alive.
+// Work that runs late knows addresses only: it keeps no tensor alive.
 #include "runtime/stand_in/operators.h"
 
 #include <ATen/ATen.h>
