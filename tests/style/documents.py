@@ -20,8 +20,7 @@ or a table that begins with 'lrun -', srun, mpirun or horovodrun is planned like
 page that begin with '.Dl $ lrun -' or '.It Ic lrun -'.
 
 Commands run on CPUs, in a folder that looks like a clone after './dev demo', with './train', 'train.py' and 'hosts'
-added: these stand for a reader's own. Links lead to files and headings that exist. A document has no more than
-MOST_WORDS words."""
+added: these stand for a reader's own. A document has no more than MOST_WORDS words. pages.py follows the links."""
 import contextlib
 import os
 import pathlib
@@ -194,7 +193,6 @@ class Document:
         codes = re.findall(r"`((?:lrun|srun|mpirun|horovodrun) -[^`\n]*)`", sentences_of(self.text).replace("\\|", "|"))
         codes += re.findall(r"^\.(?:It Ic|Dl \$) ((?:lrun|srun|horovodrun) -.*)$", self.text.replace("\\", ""), re.M)
         self.run(codes, {0}, LRUN_DRY_RUN="1")
-        self.check_links()
         words = len(self.text.split())
         if most_words and words > most_words:
             self.complain(f"{words} words, of {most_words} that it may have")
@@ -260,23 +258,6 @@ class Document:
         file = self.source / path
         if not file.is_file() or "\n".join(lines) not in file.read_text():
             self.complain(f"a block differs from {path}:\n" + "\n".join(lines))
-
-    def check_links(self):
-        for target in re.findall(r"\]\(([^)\s]+)\)", sentences_of(self.text)):
-            if re.match(r"\w+:", target):
-                continue
-            path, _, heading = target.partition("#")
-            file = (self.source / self.name).parent / path if path else self.source / self.name
-            if not file.exists():
-                self.complain(f"a link leads to '{target}', which does not exist")
-            elif heading and heading not in headings(file.read_text()):
-                self.complain(f"a link leads to '{target}', and there is no such heading")
-
-
-def headings(text):
-    """Their names in links, as GitHub makes them."""
-    titles = re.findall(r"^#+ (.*)", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
-    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def main():

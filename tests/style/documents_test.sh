@@ -49,7 +49,4 @@ expect 1 "$(block '<!-- run -->\nWords.' sh 'true')" 'that nothing checks'
 expect 0 '| a | `lrun -np 2 ./train` | `lrun` |'
 # shellcheck disable=SC2016
 expect 1 '| a | `lrun -np 2 ./tarin` |' 'would fail'
-expect 0 '# A b, c\n\n[a](#a-b-c) [b](old.cc) [c](https://example.org/d)'
-expect 1 '[a](#b)' 'no such heading'
-expect 1 '[a](none.md)' 'does not exist'
 expect 1 "$(seq 31 | tr '\n' ' ')" '31 words'

@@ -72,6 +72,8 @@ page 1 'Text.\n[a page](nothing.md)' 'docs/design/launch.md:2: there is no nothi
 page 0 '[a page](https://example.org/nothing.md)'
 page 0 '[a page](../../README.md)'
 page 1 '[a page](stopping.md#nothing)' 'there is no heading #nothing in stopping.md'
+page 0 '# A b, c\n[a](#a-b-c) [b](stopping.md) [c](https://example.org/d)'
+page 1 '[a](#b)' 'there is no heading #b in launch.md'
 page 1 '`src/core/stop/police.h`' 'there is no src/core/stop/police.h'
 page 1 'It is in src/core/stop/policy.cc.' 'there is no src/core/stop/policy.cc'
 page 0 'It is in src/core/stop/policy.h, see `src/core/*/policy.h` and `src/core/MODULE`.'
@@ -83,6 +85,8 @@ page 1 '`LaunchPlan::decided()`' 'the sources have no decided()'
 page 1 '`policy()`' 'the sources have no policy()'
 begin; file docs/guide.md '[a page](nothing.md)'
 expect 1 'docs/guide.md:1: there is no nothing.md'
+begin; file CHANGELOG.md '[a page](nothing.md)'
+expect 1 'CHANGELOG.md:1: there is no nothing.md'
 
 drawn 1 'graf TB\n  a --> b' "'graf' is none of the pictures"
 drawn 1 '' "'' is none of the pictures"
