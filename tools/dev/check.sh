@@ -103,52 +103,25 @@ check_asan() {
   ctest --preset asan --parallel "$(test_jobs)"
 }
 
-# run_conformance LRUN [CASE-LEFT-OUT...]: the black-box suite that torchrun itself passes, but for the cases of tests/conformance.later.
-# Those with torch in their workers are skipped where Python has none.
+# run_conformance LAUNCHER [PYTEST-ARGUMENT...]: the black-box cases of torchrun's behaviour. Those with torch in their
+# workers are skipped where Python has none. lrun respects signals that were ignored when it was started, and a background job
+# may have begun so.
 run_conformance() {
-  local lrun=$1 suite left_out again cases
-  suite=$(shared conformance) || { note "../shared/conformance is not here: left out"; return 0; }
-  need_pytest || { note "no pytest, and no network to fetch it: conformance left out"; return 0; }
+  local launcher=$1
+  shift
+  if ! need_pytest; then
+    note "conformance is left out, there is no pytest; to install it: $python_home/bin/pip install ${pytest_packages[*]@Q}"
+    return 0
+  fi
   need_python_torch || true
-  mapfile -t cases < <(sed -n 's/^\(again \)\?test_/test_/p' tests/conformance.later)
-  mapfile -t again < <(sed -n "s|^again test_|$suite/test_|p" tests/conformance.later)
-  shift
-  cases+=("$@")
-  left_out=("${cases[@]/#/--deselect=}")
-  stage "conformance with torchrun, without ${#left_out[@]} cases that tests/conformance.later tells of; 3 minutes"
-  conformance_pytest "$lrun" -n "$(jobs)" "${left_out[@]}" "$suite"
-  [ ${#again[@]} -gt 0 ] || return 0
-  run_killing_cases "$lrun" "${again[@]}"
+  env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q -n "$(jobs)" --tb=short tests/conformance \
+    --launcher "$launcher" "$@"
 }
 
-# run_killing_cases LRUN CASE...: those that end with ProcessLookupError, which is the suite's own, are run again.
-run_killing_cases() {
-  local lrun=$1 found=build/check/killing.log times
-  shift
-  stage "the cases that may have to be run again"
-  rm -rf "$conformance_cache"
-  for ((times = 0; times < 6; ++times)); do
-    if COLUMNS=300 conformance_pytest "$lrun" --last-failed "$@" > "$found"; then
-      tail -1 "$found"
-      return 0
-    fi
-    if ! grep -q '^FAILED' "$found" || grep '^FAILED' "$found" | grep -qv ProcessLookupError; then break; fi
-  done
-  cat "$found"
-  return 1
+check_conformance() {
+  stage "what torchrun does, asked of lrun from outside; 2 minutes"
+  run_conformance "$root/build/dev/lrun"
 }
-
-conformance_cache=$root/build/check/pytest
-
-# lrun respects signals that were ignored when it was started, and a background job may have begun so.
-conformance_pytest() {
-  local lrun=$1
-  shift
-  LAUNCHER="$lrun --compat=torchrun" env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q \
-    -o cache_dir="$conformance_cache" --rootdir "$(shared conformance)" --tb=short "$@"
-}
-
-check_conformance() { run_conformance "$root/build/dev/lrun"; }
 
 # Short runs with random faults; another seed each time, and a failure prints how to repeat the one run.
 check_faults() {

@@ -50,8 +50,8 @@ doctor_system() {
 
 # A part that only makes more tests run is never an error.
 doctor_optional() {
-  if shared lab > /dev/null; then report ok ../shared "lab, conformance, limit programs"; else
-    report absent ../shared "check leaves out lab and conformance, bench leaves out the limits"
+  if shared lab > /dev/null; then report ok ../shared "lab, limit programs"; else
+    report absent ../shared "check leaves out the lab, bench leaves out the limits"
   fi
   if python_torch_is_there; then report ok "Python's torch" "$python_home"; else
     report absent "Python's torch" "./dev python (tests that need it are skipped)"

@@ -48,12 +48,17 @@ in_chroot() {
       bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
 }
 
-# The black-box suite with a launcher under AddressSanitizer, whose own memory one case would measure, and before whose
-# library the cases about clocks load another.
+# The black-box cases with a launcher under AddressSanitizer, whose own memory one of them would measure, and before whose
+# library those about clocks load another; and with torchrun itself, of which they say what it does.
 soak_conformance() {
   mkdir -p build/check
   configure_and_build asan lrun
-  ASAN_OPTIONS=verify_asan_link_order=0 run_conformance "$root/build/asan/lrun" test_cli.py::test_launcher_is_light
+  stage "conformance of lrun under AddressSanitizer"
+  ASAN_OPTIONS=verify_asan_link_order=0 run_conformance "$root/build/asan/lrun" \
+    --deselect test_options.py::test_launcher_takes_little_memory
+  need_python_torch || return 0
+  stage "the same cases with torchrun; 15 minutes"
+  run_conformance torchrun
 }
 
 # The tests that start processes, in random order, subsets and parallelism; the seed makes a run repeatable.
