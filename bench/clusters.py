@@ -6,8 +6,8 @@
   ssh     three ssh at once, each of which starts its four workers, and `lrun -H`.
 
 From the first instruction of the command to that of the last worker; and the whole, to the command's end. The hosts are
-those of a lab on this machine: LRUN_LAB names its command, LRUN_PROGRAM lrun, LRUN_PERF the built limit programs;
-./dev bench sets them. All kinds in turn. Writes clusters.tsv, and from it the table of README.md (plot_clusters.py);
+those of the tests' lab on this machine. LRUN_PROGRAM names lrun, LRUN_PERF the built limit programs; ./dev bench sets
+them. All kinds in turn. Writes clusters.tsv, and from it the table of README.md (plot_clusters.py);
 --try does each once, writes nothing and only says whether everything worked."""
 import os
 import statistics
@@ -19,13 +19,14 @@ import time
 from plot import HERE
 from within import Failed, Program, reporting, run
 
+LAB = str(HERE.parent / "tests/lab/lab")
 HOSTS, WORKERS, ROUNDS, LIMIT_S = 3, 4, 15, 120
 NAMES = [f"h{i}" for i in range(1, HOSTS + 1)]
 SSH_ALL = "for host in " + " ".join(NAMES) + "; do ssh $host {each} & done; wait"
 
 
 def lab(*words, **options):
-    run(f"lab {' '.join(words)}", [os.environ["LRUN_LAB"], *words], LIMIT_S, **options)
+    run(f"lab {' '.join(words)}", [LAB, *words], LIMIT_S, **options)
 
 
 class Allocation:
@@ -34,8 +35,7 @@ class Allocation:
     def __init__(self, folder):
         file = os.path.join(folder, "allocation")
         script = f"env -0 > {file}.new && mv {file}.new {file} && exec sleep 3600"
-        self.salloc = Program("salloc", [os.environ["LRUN_LAB"], "exec", "h0", "salloc", "-N", str(HOSTS), "sh", "-c",
-                                         script])
+        self.salloc = Program("salloc", [LAB, "exec", "h0", "salloc", "-N", str(HOSTS), "sh", "-c", script])
         try:
             self.wait_for(file)
         except BaseException:
@@ -112,10 +112,10 @@ def tsv_of(found, load):
 
 def main(arguments):
     is_try = "--try" in arguments
-    os.environ["LAB"] = f"bench{os.getpid()}"
     with open("/proc/loadavg") as file:
         load = file.read().split()[0]
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["LAB"] = os.path.join(folder, "lab")
         try:
             lab("slurm", "up", str(HOSTS), "--cpus", str(WORKERS))
             allocation = Allocation(folder)

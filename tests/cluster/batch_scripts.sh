@@ -5,12 +5,10 @@ set -euo pipefail
 lrun=$1 scripts=$2
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab batch
+need_lab slurm
+open_lab
 allow_silence
-bring_up Slurm slurm up 3
+bring_up slurm 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*.out "$out/said"; exit 1; }
 PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH

@@ -7,17 +7,14 @@ lrun=$1
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/launchers.sh
 . "$(dirname "$0")/launchers.sh"
-need_lab
-need_part etcd etcd
-command -v etcdctl > /dev/null || skip "no etcdctl"
-export LAB=etcd$$  # small letters and digits
-out=$(mktemp -d)
+need_lab etcd
+open_lab
 export LRUN_STATE=$out/state
 trap 'touch "$out/end"; "$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
 
 ctl() { ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
 etcd_up() {
-  bring_up etcd etcd up "$1"
+  bring_up etcd "$1"
   endpoints=$("$lab" etcd endpoints)
   wait_for etcd ctl endpoint health
 }

@@ -7,16 +7,14 @@ lrun=$1
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/launchers.sh
 . "$(dirname "$0")/launchers.sh"
-need_lab
-need_root
-need_part etcd etcd
-command -v etcdctl > /dev/null || skip "no etcdctl"
-open_lab etcdhosts
+need_lab hosts
+need_lab etcd
+open_lab
 export LRUN_STATE=$out/state
 lease=15     # seconds: it has to outlive an election of etcd, on a machine that has other things to do
 
-bring_up hosts hosts up 6
-bring_up etcd etcd up 3 --hosts
+bring_up hosts 6
+bring_up etcd 3 --hosts
 endpoints=$("$lab" etcd endpoints)
 ctl() { "$lab" exec h0 env ETCDCTL_API=3 etcdctl --endpoints "$endpoints" "$@"; }
 wait_for etcd ctl endpoint health

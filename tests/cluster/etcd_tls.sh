@@ -7,7 +7,6 @@ lrun=$1 library=$2 folder=$3
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/launchers.sh
 . "$(dirname "$0")/launchers.sh"
-unset LRUN_LAB
 for tool in etcd openssl; do command -v "$tool" > /dev/null || skip "no $tool"; done
 out=$(mktemp -d)
 export LRUN_STATE=$out/state

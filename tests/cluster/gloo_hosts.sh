@@ -5,10 +5,9 @@ set -euo pipefail
 worker=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-open_lab gloo
-bring_up "namespace hosts" hosts up 2
+need_lab hosts
+open_lab
+bring_up hosts 2
 master=$("$lab" exec h1 getent ahostsv4 h1 | awk '{print $1; exit}')
 port=29400
 fail() { echo "FAILED: $1"; tail -n 5 "$out"/rank* "$out"/stderr*; exit 1; }

@@ -3,21 +3,18 @@
 
 skip() { echo "skipped: $1"; exit 77; }
 
-# need_lab: sets `lab`; lrun knows no variable LRUN_LAB, so it goes.
+lab=$(cd "$(dirname "${BASH_SOURCE[0]}")/../lab" && pwd)/lab
+
+# need_lab PART: the lab can have its hosts, slurm or etcd on this machine.
 need_lab() {
-  lab=${LRUN_LAB:-}
-  [ -n "$lab" ] || skip "LRUN_LAB names no lab"
-  unset LRUN_LAB
+  local why
+  why=$("$lab" has "$1" 2>&1) || skip "${why#lab: }"
 }
 
-need_root() { [ "$(id -u)" -eq 0 ] || skip "the lab needs root"; }
-
-# need_part PART NAME: the lab can have it on this machine.
-need_part() { "$lab" has "$1" > /dev/null 2>&1 || skip "the lab has no $2 here"; }
-
-# open_lab NAME: a lab of this process's own, and the folder `out`; both go away with it. NAME: small letters, digits.
+# open_lab: a lab of this process's own, whose folder is $LAB, and the folder `out`; both go away with it.
 open_lab() {
-  export LAB=$1$$
+  LAB=$(mktemp -d)
+  export LAB
   out=$(mktemp -d)
   trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"' EXIT
 }
@@ -26,11 +23,9 @@ open_lab() {
 # that is no reason to lose its node.
 allow_silence() { export LRUN_RDZV_CONF=heartbeat_timeout=20; }
 
-# bring_up NAME COMMAND...: the part of the lab that COMMAND brings up.
+# bring_up PART WORDS...: the part of the lab, as 'lab PART up WORDS' does it.
 bring_up() {
-  local name=$1
-  shift
-  "$lab" "$@" > "$out/lab" 2>&1 || skip "no $name here: $(tail -n 1 "$out/lab")"
+  "$lab" "$1" up "${@:2}" || { echo "FAILED: the lab has no $1"; exit 1; }
 }
 
 # wait_for WHAT COMMAND...: until COMMAND succeeds, for `patience` seconds (60).

@@ -6,10 +6,11 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-open_lab managers
-bring_up "namespace hosts" hosts up 2
+# shellcheck source=tests/cluster/manager_variables.sh
+. "$(dirname "$0")/manager_variables.sh"
+need_lab hosts
+open_lab
+bring_up hosts 2
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # run WANTED-STATUS COMMAND...
@@ -19,7 +20,7 @@ run() {
   # MPICH's mpirun dies of SIGPIPE (141) when all it has started ends while it still talks to the hosts.
   for _ in 1 2 3 4 5; do
     status=0
-    timeout 120 "$@" > "$out/out" 2> "$out/err" || status=$?
+    "$@" > "$out/out" 2> "$out/err" || status=$?
     [ "$status" -eq 141 ] || break
   done
   [ "$status" -eq "$wanted" ] || fail "'$*' ended with $status, not $wanted"
@@ -36,7 +37,7 @@ two_nodes() {
 }
 
 if command -v mpirun.openmpi > /dev/null; then
-  mpirun=("$lab" exec h1 mpirun.openmpi --allow-run-as-root -H "h1:2,h2:2")
+  mpirun=(timeout 120 "$lab" exec h1 mpirun.openmpi --allow-run-as-root -H "h1:2,h2:2")
   run 0 "${mpirun[@]}" --map-by ppr:1:node -x MASTER_ADDR=h1 "$lrun" -n 2 --output raw sh -c "$show"
   two_nodes "Open MPI with MASTER_ADDR"
   run 0 "${mpirun[@]}" --map-by ppr:1:node "$lrun" --rdzv-endpoint h1:29511 -n 2 --output raw sh -c "$show"
@@ -50,7 +51,7 @@ else
 fi
 
 if command -v mpirun.mpich > /dev/null; then
-  mpirun=("$lab" exec h1 mpirun.mpich -launcher ssh -hosts "h1,h2")
+  mpirun=(timeout 120 "$lab" exec h1 mpirun.mpich -launcher ssh -hosts "h1,h2")
   run 0 "${mpirun[@]}" -ppn 1 -np 2 -genv MASTER_ADDR h1 "$lrun" -n 2 --output raw sh -c "$show"
   two_nodes "MPICH with MASTER_ADDR"
   run 125 "${mpirun[@]}" -ppn 2 -np 4 "$lrun" -n 2 true
@@ -59,27 +60,41 @@ else
   echo "not tested: MPICH is not installed"
 fi
 
-# Every pod has a service's variable; that is how a PyTorchJob is told from somebody's own RANK.
-pod=(env KUBERNETES_SERVICE_HOST=10.0.0.1)
+# pods KIND COMMAND...: COMMAND as the first process of two pods of a KIND, on h1 and h2, with no other variables. Every
+# pod has a service's variable; that is how a PyTorchJob is told from somebody's own RANK.
+pods() {
+  local kind=$1 index status=0 pids=() variables
+  shift
+  for index in 0 1; do
+    mapfile -t variables < <(pod_variables "$kind" $index)
+    timeout 120 "$lab" exec "h$((index + 1))" unshare --pid --fork --kill-child=KILL --mount-proc \
+      env -i PATH="$PATH" HOME="$HOME" TMPDIR="$LAB/local" KUBERNETES_SERVICE_HOST=10.0.0.1 "${variables[@]}" "$@" &
+    pids+=($!)
+  done
+  for index in 0 1; do wait "${pids[$index]}" || status=$?; done
+  return $status
+}
+pod_names >> "$LAB/etc-hosts"
 for kind in kubeflow kubeflow-old kubeflow-elastic trainer volcano sagemaker vertex azureml aws-batch; do
-  run 0 "$lab" pods run -n 2 -p 1 "$kind" "${pod[@]}" "$lrun" --devices 2 --output raw sh -c "$show"
+  run 0 pods "$kind" "$lrun" --devices 2 --output raw sh -c "$show"
   two_nodes "$kind"
 done
 # Older operators tell the master that it is on localhost.
 # shellcheck disable=SC2016 # expanded in the pod
-run 0 "$lab" pods run -n 2 -p 1 kubeflow-old "${pod[@]}" sh -c \
-  'if [ $RANK = 0 ]; then export MASTER_ADDR=localhost; fi; exec "$@"' sh "$lrun" --devices 2 --output raw sh -c "$show"
+run 0 pods kubeflow-old sh -c 'if [ $RANK = 0 ]; then export MASTER_ADDR=localhost; fi; exec "$@"' \
+  sh "$lrun" --devices 2 --output raw sh -c "$show"
 two_nodes "kubeflow-old with a master on localhost"
 # An indexed Job says the rank alone; the user says how many there are, and where the first is.
-run 0 "$lab" pods run -n 2 -p 1 jobset "${pod[@]}" MASTER_ADDR=job-node-0-0.job "$lrun" --num_nodes 2 --devices 2 \
-  --output raw sh -c "$show"
+run 0 pods jobset env MASTER_ADDR=job-node-0-0.job "$lrun" --num_nodes 2 --devices 2 --output raw sh -c "$show"
 two_nodes "an indexed Job"
 
 # Where a manager only lists hosts, lrun says what to type.
 for kind in lsf pbs torque sge; do
-  run 125 "$lab" pods exec -n 2 "$kind" 0 "$lrun" -n 2 true
+  mapfile -t variables < <(script_variables "$kind" "$out")
+  script=(timeout 120 env -i PATH="$PATH" HOME="$HOME" TMPDIR="$out" "${variables[@]}")
+  run 125 "${script[@]}" "$lrun" -n 2 true
   grep -q "gives this job 2 hosts ('h1' is the first) and starts lrun only on this one" "$out/err" ||
     fail "$kind: an idle host is not explained"
-  run 0 "$lab" pods exec -n 2 "$kind" 0 "$lrun" --num_nodes 1 -n 2 true
+  run 0 "${script[@]}" "$lrun" --num_nodes 1 -n 2 true
 done
 echo "two nodes of Open MPI, MPICH and pods: well"

@@ -5,12 +5,10 @@ set -euo pipefail
 worker=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
+need_lab slurm
 export OMP_NUM_THREADS=1
-open_lab tasks
-bring_up Slurm slurm up 2
+open_lab
+bring_up slurm 2
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # sum WANTED RANKS COMMAND...: each of the ranks says WANTED, the backend and the sum of rank + 1.

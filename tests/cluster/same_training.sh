@@ -8,12 +8,10 @@
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
 lrun=$1 program=$2 same_checkpoint=$3
-need_lab
-need_root
-need_part slurm Slurm
-open_lab same
+need_lab slurm
+open_lab
 trap '"$lab" down > /dev/null 2>&1; rm -rf "$out"; cleanup' EXIT
-bring_up Slurm slurm up 3
+bring_up slurm 3
 export LRUN_STATE=$out/state
 
 # Six ranks take 24 images in a step, 20 steps: an epoch.

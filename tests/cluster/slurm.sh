@@ -7,12 +7,10 @@ lrun=$1
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/slurm_steps.sh
 . "$(dirname "$0")/slurm_steps.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab slurm
+need_lab slurm
+open_lab
 allow_silence
-bring_up Slurm slurm up 3
+bring_up slurm 3
 
 # shellcheck disable=SC2016 # expanded by the workers
 show='echo "$RANK/$WORLD_SIZE local $LOCAL_RANK node $GROUP_RANK at $MASTER_ADDR on $SLURMD_NODENAME id $TORCHELASTIC_RUN_ID"'

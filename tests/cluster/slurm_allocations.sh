@@ -1,18 +1,16 @@
 #!/usr/bin/env bash
 # lrun in the allocations that a Slurm of three nodes gives: the shell of salloc, on the login node or inside of the job,
 # several runs in one job, and GPUs as people ask for them.
-# usage: slurm_allocations.sh LRUN
+# usage: slurm_allocations.sh LRUN FAKE-NVML-FOLDER
 set -euo pipefail
 lrun=$1
+driver=(env LD_LIBRARY_PATH="$2" FAKE_NVML_GPUS=4)
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab allocations
+need_lab slurm
+open_lab
 allow_silence
-bring_up Slurm slurm up 3 --gpus 4
-bring_up "fake driver of GPUs" gpus up 4
+bring_up slurm 3 --gpus 4
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 
 # run WANTED-STATUS COMMAND...: on the login node
@@ -34,17 +32,12 @@ run 0 salloc -N2 "$out/script"
 for rank in 0 1; do says "rank $rank of 2 on h$((rank + 1))"; done
 
 # Many sites start that shell on the job's first node, where it is a step of one task.
-conf=${LAB_ROOT:-/tmp/lab}/$LAB/slurm/etc/slurm.conf
-if [ -w "$conf" ]; then
-  # shellcheck disable=SC2016 # expanded by Slurm
-  printf '%s\n' LaunchParameters=use_interactive_step 'InteractiveStepOptions="--interactive --preserve-env $SHELL"' \
-    >> "$conf"
-  run 0 scontrol reconfigure
-  run 0 env SHELL="$out/script" salloc -N3
-  for rank in 0 1 2; do says "rank $rank of 3 on h$((rank + 1))"; done
-else
-  echo "not tested: salloc inside of the job, as the lab's slurm.conf is not at '$conf'"
-fi
+# shellcheck disable=SC2016 # expanded by Slurm
+printf '%s\n' LaunchParameters=use_interactive_step 'InteractiveStepOptions="--interactive --preserve-env $SHELL"' \
+  >> "$LAB/slurm/etc/slurm.conf"
+run 0 scontrol reconfigure
+run 0 env SHELL="$out/script" salloc -N3
+for rank in 0 1 2; do says "rank $rank of 3 on h$((rank + 1))"; done
 
 # As many workers a node as the job asked for tasks there, where nothing else says how many.
 script "'$lrun' --output raw sh -c '$show'"
@@ -78,21 +71,21 @@ for line in "a 0 of 2" "a 1 of 2" "b 0 of 2" "b 1 of 2"; do says "$line"; done
 # shellcheck disable=SC2016 # expanded by the workers
 gpus='echo "rank $RANK of $WORLD_SIZE local $LOCAL_RANK sees $CUDA_VISIBLE_DEVICES uses $LRUN_DEVICES"'
 # In a batch script a GPU a task is a GPU a rank, and one launcher a node has all of them.
-script "'$lab' gpus exec '$lrun' --devices auto --output raw sh -c '$gpus'"
+script "$(printf '%q ' "${driver[@]}")'$lrun' --devices auto --output raw sh -c '$gpus'"
 run 0 sbatch -W -N2 --ntasks-per-node=2 --gpus-per-task=1 --cpus-per-task=2 -o "$out/of_job" "$out/script"
 cat "$out/of_job" >> "$out/out"
 for rank in 0 1 2 3; do says "rank $rank of 4 local $((rank % 2)) sees 0,1 uses cuda:$((rank % 2))"; done
 
 # A launcher a rank: each is shown its own GPU, or all of them.
-run 0 srun -N2 --ntasks-per-node=2 --gpus-per-task=1 "$lab" gpus exec "$lrun" --output raw sh -c "$gpus"
+run 0 srun -N2 --ntasks-per-node=2 --gpus-per-task=1 "${driver[@]}" "$lrun" --output raw sh -c "$gpus"
 for rank in 0 1 2 3; do says "rank $rank of 4 local 0 sees $((rank % 2)) uses cuda:0"; done
-run 0 srun -N2 --ntasks-per-node=2 --gres=gpu:2 "$lab" gpus exec "$lrun" --output raw sh -c "$gpus"
+run 0 srun -N2 --ntasks-per-node=2 --gres=gpu:2 "${driver[@]}" "$lrun" --output raw sh -c "$gpus"
 for rank in 0 1 2 3; do says "rank $rank of 4 local $((rank % 2)) sees 0,1 uses cuda:$((rank % 2))"; done
 
 # GPUs that were asked for, and that nobody would use.
-run 125 srun -N2 --ntasks-per-node=1 --gpus-per-node=4 "$lab" gpus exec "$lrun" true
+run 125 srun -N2 --ntasks-per-node=1 --gpus-per-node=4 "${driver[@]}" "$lrun" true
 grep -q "write 'lrun --devices auto …' for all of them, or '--devices 1'" "$out/err" || fail "idle GPUs are not explained"
-run 125 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "$lab" gpus exec "$lrun" true
+run 125 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "${driver[@]}" "$lrun" true
 grep -q "write 'srun --ntasks-per-node=4 lrun …' for one rank per GPU" "$out/err" || fail "2 idle GPUs are not explained"
-run 0 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "$lab" gpus exec "$lrun" --devices 2 true
+run 0 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "${driver[@]}" "$lrun" --devices 2 true
 echo "lrun in allocations of a Slurm of three nodes: well"

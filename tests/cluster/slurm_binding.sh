@@ -5,19 +5,15 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
+need_lab slurm
 [ "$(nproc)" -ge 2 ] || skip "this machine has one CPU, which two jobs cannot share out"
-open_lab binding
+open_lab
 allow_silence
-bring_up Slurm slurm up 2 --gpus 0 --cpus "$(nproc)"
+bring_up slurm 2 --cpus "$(nproc)"
 fail() { echo "FAILED: $1"; tail -n 30 "$out"/*; exit 1; }
 
 # The lab's own Slurm binds nobody.
-conf=${LAB_ROOT:-/tmp/lab}/$LAB/slurm/etc/slurm.conf
-[ -w "$conf" ] || skip "the lab's slurm.conf is not at '$conf'"
-sed -i 's|^TaskPlugin=.*|TaskPlugin=task/affinity|' "$conf"
+sed -i 's|^TaskPlugin=.*|TaskPlugin=task/affinity|' "$LAB/slurm/etc/slurm.conf"
 for host in h0 h1 h2; do
   "$lab" hosts off "$host" > /dev/null
   "$lab" hosts on "$host" > /dev/null

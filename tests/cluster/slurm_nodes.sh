@@ -6,11 +6,9 @@ set -euo pipefail
 lrun=$1 script=$2
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab nodes
-bring_up Slurm slurm up 3
+need_lab slurm
+open_lab
+bring_up slurm 3
 PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH LRUN_GRACE=1s LRUN_OUTPUT=raw
 cd "$out"  # where output goes

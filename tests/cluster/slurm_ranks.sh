@@ -7,12 +7,10 @@ lrun=$1 horovod_worker=$2
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/slurm_steps.sh
 . "$(dirname "$0")/slurm_steps.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab ranks
+need_lab slurm
+open_lab
 allow_silence
-bring_up Slurm slurm up 3
+bring_up slurm 3
 
 # is RANK TEXT: exactly one line of the workers is this rank's.
 is() { [ "$(grep -cx "rank $1 $2" "$out/out")" -eq 1 ] || fail "rank $1 is not '$2'"; }

@@ -6,12 +6,10 @@ set -euo pipefail
 lrun=$1 script=$2
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-need_part slurm Slurm
-open_lab requeue
+need_lab slurm
+open_lab
 allow_silence
-bring_up Slurm slurm up 3
+bring_up slurm 3
 PATH=$(dirname "$lrun"):$PATH  # sbatch takes the environment along
 export PATH
 cd "$out"  # where output goes
@@ -64,24 +62,19 @@ preempted
 resumes USR1
 
 # As Slurm is set up by default: with TERM, which the script tells from that of somebody who cancels the job ...
-conf=${LAB_ROOT:-/tmp/lab}/$LAB/slurm/etc/slurm.conf
-if [ ! -w "$conf" ]; then
-  echo "not tested: a preemption by TERM, as the lab's slurm.conf is not at '$conf'"
-else
-  sed -i '/^SlurmctldParameters=preempt_send_user_signal$/d; s/^KillWait=.*/KillWait=60/' "$conf"
-  "$lab" exec h0 scontrol reconfigure
-  "$lab" exec h0 scontrol update PartitionName=debug GraceTime=60
-  preempted
-  resumes
-  submit --exclusive "$script" --devices 1 sh ./train.sh
-  "$lab" exec h0 scancel --signal TERM "$id"
-  wait_for "the end of job $id" failed
-  lines 0 ".*restart 1" || fail "a job that somebody stopped was put back"
-  rm checkpoint.* train-*.out
+sed -i '/^SlurmctldParameters=preempt_send_user_signal$/d; s/^KillWait=.*/KillWait=60/' "$LAB/slurm/etc/slurm.conf"
+"$lab" exec h0 scontrol reconfigure
+"$lab" exec h0 scontrol update PartitionName=debug GraceTime=60
+preempted
+resumes
+submit --exclusive "$script" --devices 1 sh ./train.sh
+"$lab" exec h0 scancel --signal TERM "$id"
+wait_for "the end of job $id" failed
+lines 0 ".*restart 1" || fail "a job that somebody stopped was put back"
+rm checkpoint.* train-*.out
 
-  # ... and without a GraceTime, which is the default, too, twice and to all of the job.
-  "$lab" exec h0 scontrol update PartitionName=debug GraceTime=0
-  preempted
-  resumes
-fi
+# ... and without a GraceTime, which is the default, too, twice and to all of the job.
+"$lab" exec h0 scontrol update PartitionName=debug GraceTime=0
+preempted
+resumes
 echo "jobs that Slurm interrupts: well"

@@ -6,11 +6,10 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-open_lab losses
+need_lab hosts
+open_lab
 allow_silence
-bring_up hosts hosts up 3
+bring_up hosts 3
 fail() { echo "FAILED: $1"; tail -n 30 "$out/out" "$out/err"; exit 1; }
 printed() { [ "$(grep -c "$1" "$out/out")" -ge "$2" ]; }
 

@@ -6,11 +6,10 @@ set -euo pipefail
 lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
-need_lab
-need_root
-open_lab tree
+need_lab hosts
+open_lab
 allow_silence
-bring_up hosts hosts up 34
+bring_up hosts 34
 fail() { echo "FAILED: $1"; tail -n 40 "$out/out" "$out/err"; exit 1; }
 hosts=$(seq -f 'h%g:1' -s, 1 34)
 
@@ -39,7 +38,7 @@ for rank in $(seq 0 33); do
     fail "rank $rank is not where it belongs, by a copy of lrun"
 done
 for _ in $(seq 600); do
-  left=$(find "${LAB_ROOT:-/tmp/lab}/$LAB"/h*.local -maxdepth 1 -name 'tmp.*' || true)
+  left=$(find "$LAB"/own/* -maxdepth 1 -name 'tmp.*' || true)
   [ -n "$left" ] || break
   sleep 0.1
 done

@@ -112,13 +112,11 @@ bench_rendezvous() {
 }
 
 bench_clusters() {
-  local lab
   [ -n "${LRUN_PERF:-}" ] || return 0
-  lab=$(shared lab) || { note "../shared/lab is not here: clusters are left out"; return 0; }
-  [ "$(id -u)" -eq 0 ] || { note "the lab needs root: clusters are left out"; return 0; }
-  "$lab/lab" install || { note "the lab's packages cannot be installed: clusters are left out"; return 0; }
   stage "clusters.py"
-  LRUN_LAB=$lab/lab within bench/clusters.py
+  may_have_lab "./dev bench clusters" || return 0
+  need_lab_packages
+  within bench/clusters.py
 }
 
 bench_runtime() {

@@ -130,13 +130,10 @@ check_faults() {
 }
 
 check_lab() {
-  local lab
-  lab=$(shared lab) || { note "../shared/lab is not here: left out"; return 0; }
-  ctest --test-dir build/dev -N -L '^cluster$' | grep -q 'Total Tests: [1-9]' || return 0
   stage "tests on real clusters in namespaces"
-  [ "$(id -u)" -eq 0 ] || { note "the lab needs root: left out"; return 0; }
-  "$lab/lab" install || { note "the lab's packages cannot be installed: left out"; return 0; }
-  LRUN_LAB=$lab/lab ctest --preset dev -L '^cluster$'
+  may_have_lab "ctest --test-dir build/dev -L '^cluster\$' --output-on-failure" || return 0
+  need_lab_packages
+  ctest --test-dir build/dev -L '^cluster$' --output-on-failure --no-tests=error
 }
 
 check_programs() {

@@ -50,9 +50,15 @@ doctor_system() {
 
 # A part that only makes more tests run is never an error.
 doctor_optional() {
-  if shared lab > /dev/null; then report ok ../shared "lab, limit programs"; else
-    report absent ../shared "check leaves out the lab, bench leaves out the limits"
+  if shared perf > /dev/null; then report ok ../shared "limit programs"; else
+    report absent ../shared "bench leaves out the limits"
   fi
+  local part why
+  for part in slurm etcd; do
+    if why=$(tests/lab/lab has $part 2>&1); then report ok "lab with $part" "for ./dev check"; else
+      report absent "lab with $part" "${why#lab: "$part": }"
+    fi
+  done
   if python_torch_is_there; then report ok "Python's torch" "$python_home"; else
     report absent "Python's torch" "./dev python (tests that need it are skipped)"
   fi

@@ -42,6 +42,30 @@ need_packages() {
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
+# may_have_lab COMMAND: the tests' lab (tests/lab) makes hosts of namespaces, which only root may. COMMAND needs it.
+may_have_lab() {
+  [ "$(id -u)" -ne 0 ] || return 0
+  note "left out, as the lab needs root; this runs it: sudo $1"
+  return 1
+}
+
+# The lab starts Slurm, sshd and etcd on its hosts. Debian asks policy-rc.d whether to start them on this machine, too.
+need_lab_packages() {
+  local wanted missing policy=/usr/sbin/policy-rc.d
+  mapfile -t wanted < <(tests/lab/lab packages)
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  if [ ${#missing[@]} -eq 0 ] || [ -e "$policy" ]; then
+    need_packages "${wanted[@]}"
+    return 0
+  fi
+  (
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT  # bash may have forgotten local variables by then
+    printf '#!/bin/sh\nexit 101\n' > "$policy"
+    chmod +x "$policy"
+    need_packages "${wanted[@]}"
+  )
+}
+
 libtorch_is_there() { [ -n "${LRUN_LIBTORCH:-}" ] || [ -f "$libtorch_home/torch/lib/libtorch_cpu.so" ]; }
 
 # need_libtorch: LibTorch as PyPI's wheels have it, unpacked beside each other. The folder appears whole or not at all,

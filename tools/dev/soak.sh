@@ -103,17 +103,17 @@ soak_faults() {
   LRUN_NO_PIDFD=1 "${run[@]}" "--runs=$((count / 4))" "--seed=$seed"
 }
 
-# Jobs of several launchers that are killed, stopped and cut off by chance, on this machine and, where the lab is, on hosts
-# of their own. A failure prints how to repeat the one job.
+# Jobs of several launchers that are killed, stopped and cut off by chance, on this machine and on hosts of the lab. A
+# failure prints how to repeat the one job.
 soak_elastic() {
-  local count=${1:-200} seed=${2:-$(date +%s)} lab
+  local count=${1:-200} seed=${2:-$(date +%s)}
   configure_and_build dev lrun random_jobs shifted_clock
   stage "$count jobs of several launchers to which anything happens, seed $seed"
   build/dev/tests/faults/random_jobs "--runs=$count" "--seed=$seed"
-  { lab=$(shared lab) && [ "$(id -u)" -eq 0 ]; } || { note "without root or ../shared/lab there are no hosts: left out"; return 0; }
-  "$lab/lab" install || { note "the lab's packages cannot be installed: left out"; return 0; }
   stage "$((count / 10)) of them on hosts of their own"
-  LRUN_LAB=$lab/lab ELASTIC_SEED=$((seed % 30000)) ELASTIC_JOBS=$((count / 10)) tests/cluster/elastic_hosts.sh \
+  may_have_lab "./dev soak elastic $count $seed" || return 0
+  need_lab_packages
+  ELASTIC_SEED=$((seed % 30000)) ELASTIC_JOBS=$((count / 10)) tests/cluster/elastic_hosts.sh \
     build/dev/lrun build/dev/tests/faults/elastic_worker build/dev/tests/cluster/libshifted_clock.so chance
 }
 
