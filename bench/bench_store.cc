@@ -1,8 +1,8 @@
 // The store at scale, seen by clients that do nothing but ask: bench_store [-w 1,64,256,1024] [-k RUNS] [-m KEYS]
 //   [-t SECONDS]      how long a server may be silent [60]
 //   [-p PORT -i PID]  a server of the protocol that runs already, its process for the memory; else our own in a process
-// Clients are threads of this process with a blocking connection each, as of store_limit. Two ways to the same barrier:
-//   one  VALIDATE and BARRIER in one write, as store_limit's one request (torch's server of 2.11 does not know it)
+// Clients are threads of this process with a blocking connection each, as of limit_store. Two ways to the same barrier:
+//   one  VALIDATE and BARRIER in one write, as limit_store's one request (torch's server of 2.11 does not know it)
 //   add  what torch's clients ask: VALIDATE and PING, ADD, a SET of the last one, WAIT
 // Prints medians: connect and pass a barrier, a barrier on open connections, ADDs a second; and the server's memory.
 #include <fcntl.h>

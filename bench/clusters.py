@@ -6,8 +6,8 @@
   ssh     three ssh at once, each of which starts its four workers, and `lrun -H`.
 
 From the first instruction of the command to that of the last worker; and the whole, to the command's end. The hosts are
-those of the tests' lab on this machine. LRUN_PROGRAM names lrun, LRUN_PERF the built limit programs; ./dev bench sets
-them. All kinds in turn. Writes clusters.tsv, and from it the table of README.md (plot_clusters.py);
+those of the tests' lab on this machine. LRUN_PROGRAM names lrun, LRUN_BUILD a build folder with lrun_limits; ./dev bench
+sets them. All kinds in turn. Writes clusters.tsv, and from it the table of README.md (plot_clusters.py);
 --try does each once, writes nothing and only says whether everything worked."""
 import os
 import statistics
@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 
+from limit import limit
 from plot import HERE
 from within import Failed, Program, reporting, run
 
@@ -77,7 +78,7 @@ def stamps(file):
 def start(figure, kind, allocation):
     """\\return milliseconds to the last worker's first instruction, and to the command's end."""
     with tempfile.TemporaryDirectory() as folder:
-        begin, file, stamp = f"{folder}/begin", f"{folder}/stamps", f"{os.environ['LRUN_PERF']}/stamp"
+        begin, file, stamp = f"{folder}/begin", f"{folder}/stamps", limit("worker_stamp")
         words = commands([stamp, file])[figure, kind]
         environment = {**(allocation.variables if figure == "slurm" else os.environ), "OMP_NUM_THREADS": "1",
                        "LRUN_STATE": folder}

@@ -7,7 +7,7 @@
   loss    three launchers of --nnodes 2:3 and a heartbeat of 1 s: from the kill -9 of one of them, or from the SIGSTOP
           after which it is silent, to the first instruction of the last worker of the new world.
 
-Needs LRUN_PROGRAM, and LRUN_PERF (built limit programs); ./dev bench sets them. All kinds in turn. Writes
+Needs LRUN_PROGRAM, and LRUN_BUILD (a build folder with lrun_limits); ./dev bench sets them. All kinds in turn. Writes
 rendezvous.tsv, and from it the table of README.md and the picture (plot_rendezvous.py); --try does each once, writes
 nothing and only says whether everything worked."""
 import os
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+from limit import limit
 from plot import HERE
 from ranks import free_port
 from within import Failed, Program, reporting
@@ -29,7 +30,7 @@ LAST_CALL_S = 1.2
 LRUN = "{lrun} --num_nodes {nodes} --rdzv-endpoint 127.0.0.1:{port} --devices 1 "
 TORCHRUN = "{python} -m torch.distributed.run --nnodes {nodes} --nproc-per-node 1 --no-python "
 MEET = {
-    "limit": "{perf}/floor_launch 1 {worker}",
+    "limit": "{limit} 1 {worker}",
     "lrun static": LRUN + "--node-rank {node} {worker}",
     "lrun c10d": LRUN + "--rdzv-backend c10d {worker}",
     "torchrun static": TORCHRUN + "--node-rank {node} --master-addr 127.0.0.1 --master-port {port} {worker}",
@@ -69,8 +70,8 @@ def meet(template, nodes):
     """\\return milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
         file, port, launchers = os.path.join(folder, "stamps"), free_port(), []
-        worker = f"{os.environ['LRUN_PERF']}/stamp {file}"
-        commands = [template.format(lrun=os.environ["LRUN_PROGRAM"], perf=os.environ["LRUN_PERF"], nodes=nodes,
+        worker = f"{limit('worker_stamp')} {file}"
+        commands = [template.format(lrun=os.environ["LRUN_PROGRAM"], limit=limit("limit_launch"), nodes=nodes,
                                     node=node, port=port, worker=worker,
                                     python=os.environ.get("LRUN_TORCH_PYTHON", "")) for node in range(nodes)]
         begin = clock()
@@ -97,7 +98,7 @@ def loss(how):
     """\\return milliseconds."""
     with tempfile.TemporaryDirectory() as folder:
         file, port, launchers = os.path.join(folder, "stamps"), free_port(), []
-        worker = ["sh", "-c", f"{os.environ['LRUN_PERF']}/stamp {file}; exec sleep 1000"]
+        worker = ["sh", "-c", f"{limit('worker_stamp')} {file}; exec sleep 1000"]
         try:
             for is_host in ("true", "false", "false"):
                 options = ELASTIC.format(lrun=os.environ["LRUN_PROGRAM"], port=port, is_host=is_host)

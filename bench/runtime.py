@@ -2,34 +2,29 @@
 """runtime.py [-k ROUNDS] [--try] [FIGURE...]: what the runtime costs, beside the limit programs and torch's own Python.
 
 Figures: first_step, allreduce, step, sharded; all without a name. Programs take turns: they sleep while another one
-measures, and every round begins with another one. $LRUN_BUILD is a build folder with benchmarks; $LRUN_PERF has the
-built limit programs and $LRUN_TORCH_PYTHON a Python with torch: what is not there is left out, and said.
+measures, and every round begins with another one. $LRUN_BUILD is a build folder with benchmarks. Torch's own
+figures are left out where $LRUN_TORCH_PYTHON names no Python with torch.
 
 Medians go to bench/runtime.tsv, and plot_runtime.py makes the tables of bench/README.md and the pictures from it."""
 import argparse
 import contextlib
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import tempfile
 import time
 
-
 import plot_runtime
 from figures import Row, replace, tsv_of
+from limit import BUILD, HERE, limit
 from ranks import Ranks, free_port
 from within import Failed, reporting, run
 
-HERE = pathlib.Path(__file__).resolve().parent
-BUILD = pathlib.Path(os.environ.get("LRUN_BUILD", HERE.parent / "build/release")).resolve()
-PERF = os.environ.get("LRUN_PERF")
 PYTHON = os.environ.get("LRUN_TORCH_PYTHON")
 KILO, MEGA = 1 << 10, 1 << 20
 REPETITIONS = {4 * KILO: 200, 64 * KILO: 200, MEGA: 30, 16 * MEGA: 15, 64 * MEGA: 7, 256 * MEGA: 3}  # by bytes
-LIMIT_LINE = re.compile(r"P=\d+\s+\d+ B (\S+)\s+med=\s*([\d.]+) us")
-LIMITS = {"zerocopy": "limit", "copy-pipe": "limit with copies", "copy": "limit with copies"}
+LIMITS = {"in_place": "limit", "copied": "limit with copies", "in_chunks": "limit with copies"}
 RUN_WITHIN_S = 120
 
 
@@ -63,13 +58,11 @@ def in_turn(names, turn):
 
 def limit_of_allreduce(ranks, size):
     """\\return {series: microseconds}. With copies there are two ways: the better one counts."""
-    unit = f"{size // MEGA}M" if size >= MEGA else f"{size // KILO}K"
-    output = run("the limit of all-reduce", [f"{PERF}/shm_allreduce", "-p", str(ranks), "-s", unit], RUN_WITHIN_S,
-                 text=True, stdout=subprocess.PIPE)
+    output = run("the limit of all-reduce", [limit("limit_allreduce"), str(ranks), str(size)], RUN_WITHIN_S, text=True,
+                 stdout=subprocess.PIPE)
     found = {}
-    for mode, median in LIMIT_LINE.findall(output):
-        if mode in LIMITS:
-            found[LIMITS[mode]] = min(float(median), found.get(LIMITS[mode], float("inf")))
+    for way, median in (line.split() for line in output.splitlines()):
+        found[LIMITS[way]] = min(float(median), found.get(LIMITS[way], float("inf")))
     return found
 
 
@@ -87,7 +80,7 @@ def measure_allreduce(figures, options):
             for turn in range(-1, options.rounds):
                 for size in sizes:
                     found = {}
-                    for name in in_turn([*programs, *(["limit"] if PERF else [])], turn):
+                    for name in in_turn([*programs, "limit"], turn):
                         if name == "limit":
                             found.update(limit_of_allreduce(count, size))
                         else:
@@ -185,10 +178,8 @@ def main():
     unknown = set(options.names) - set(MEASURES)
     if unknown:
         parser.error(f"unknown figure '{unknown.pop()}': {', '.join(MEASURES)}")
-    for there, what in ((PERF, "LRUN_PERF names no limit programs"), (PYTHON, "LRUN_TORCH_PYTHON names no Python")):
-        if not there:
-            print(f"{what}: left out", flush=True)
-
+    if not PYTHON:
+        print("LRUN_TORCH_PYTHON names no Python: torch's figures are left out", flush=True)
     if options.real_time:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     measured = Figures()
@@ -202,7 +193,7 @@ def main():
     print(tsv_of(rows), end="")
     if options.small:
         return
-    if not PERF or not PYTHON:
+    if not PYTHON:
         print("bench/runtime.tsv is left as it was: it is to have all peers of one run")
         return
     replace(rows)

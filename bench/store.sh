@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The store with 1 to 1024 clients: ours beside the limit program and torch's TCPStore, in turn. Needs LRUN_PERF (built
-# limit programs) and LRUN_BENCH (the folder of bench_store); ./dev bench sets them. LRUN_TEST_PYTHON with torch and
-# $LRUN_PERF/store_torch add torch's; LRUN_ROUNDS says how many rounds. The figures become bench/store.tsv, and from it
-# the table of bench/README.md.
+# The store with 1 to 1024 clients: ours beside the limit program and torch's TCPStore, in turn. Needs LRUN_BUILD, a build
+# folder with lrun_bench; ./dev bench sets it. Torch's server is added by LRUN_TEST_PYTHON, a Python with torch, and its
+# clients by a build with LibTorch. LRUN_ROUNDS is the number of rounds. The figures become bench/store.tsv, and from it
+# the table of bench/README.md. store.sh --try makes one round with few clients, and writes nothing.
 set -euo pipefail
-: "${LRUN_PERF:?}" "${LRUN_BENCH:?}"
+: "${LRUN_BUILD:?}"
 here=$(dirname "$0")
+bench=$LRUN_BUILD/bench
 work=$(mktemp -d)
 torch_pid=
 cleanup() {
@@ -15,6 +16,9 @@ cleanup() {
 trap cleanup EXIT
 worlds=1,64,256,1024
 keys=1000000
+if [ "${1:-}" = --try ]; then
+  worlds=1,4 keys=1000 LRUN_ROUNDS=1
+fi
 start_limit=60
 limit=${LRUN_BENCH_LIMIT:-300}  # seconds of one program in one round, where it takes some
 ulimit -Sn "$(ulimit -Hn)"      # torch's server accepts nobody for whom it has no file
@@ -51,15 +55,15 @@ measure() {
 [ -z "${LRUN_TEST_PYTHON:-}" ] || start_torch_server
 for ((round = 1; round <= ${LRUN_ROUNDS:-5}; ++round)); do
   [ "$round" -gt 1 ] || memory=(-m "$keys")
-  measure limit "$LRUN_PERF/store_limit" -w "$worlds"
-  measure lrun "$LRUN_BENCH/bench_store" -w "$worlds" "${memory[@]}"
+  measure limit "$bench/limits/limit_store" "$worlds"
+  measure lrun "$bench/bench_store" -w "$worlds" "${memory[@]}"
   if [ -n "$torch_pid" ]; then
-    measure torch "$LRUN_BENCH/bench_store" -w "$worlds" -p "$torch_port" -i "$torch_pid" "${memory[@]}" ||
+    measure torch "$bench/bench_store" -w "$worlds" -p "$torch_port" -i "$torch_pid" "${memory[@]}" ||
       fail_with_server "torch's server of the store was the one that was asked"
   fi
-  if [ -x "$LRUN_PERF/store_torch" ]; then
-    measure clients "$LRUN_PERF/store_torch" -w "$worlds"
+  if [ -x "$bench/limits/torch_store" ]; then
+    measure clients "$bench/limits/torch_store" "$worlds"
   fi
   memory=()
 done | tee "$work/figures"
-"$here/store_table.py" "$work/figures"
+[ "${1:-}" = --try ] || "$here/store_table.py" "$work/figures"

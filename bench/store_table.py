@@ -11,11 +11,11 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = "<!-- store: made by store_table.py -->", "<!-- end of store -->"
 SERIES = {
-    "limit": re.compile(r"^limit tcp "),
+    "limit": re.compile(r"^limit server "),
     "lrun": re.compile(r"^lrun store one "),
     "lrun_add": re.compile(r"^lrun store add "),
     "torch_add": re.compile(r"^torch store add "),
-    "torch": re.compile(r"^clients TCPStore libuv "),
+    "torch": re.compile(r"^clients TCPStore "),
 }
 FIGURES = {"connect": re.compile(r"connect\+barrier med=([\d.]+)"), "barrier": re.compile(r"  barrier med=([\d.]+)")}
 CLIENTS = re.compile(r"W=(\d+)")

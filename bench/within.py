@@ -26,6 +26,7 @@ class Program:
         self.name = name
         self.complaints = tempfile.TemporaryFile()
         options = {"stdout": subprocess.DEVNULL, "stderr": self.complaints, **options}
+        self.began = time.monotonic()
         try:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
         except OSError as error:

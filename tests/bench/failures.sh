@@ -43,37 +43,37 @@ grep -qx figures "$work/out" || fail "its figures are lost"
 says_not 'chatter'
 
 # rendezvous.py, whose limit program cannot run here.
-mkdir "$work/perf"
-stand_in "$work/perf/floor_launch" <<< 'echo "no such machine" >&2; exit 7'
-LRUN_PROGRAM=/bin/false LRUN_PERF=$work/perf run 1 "$bench/rendezvous.py" --try
-says 'floor_launch'
+mkdir -p "$work/build/bench/limits"
+export LRUN_BUILD=$work/build
+stand_in "$work/build/bench/limits/limit_launch" <<< 'echo "no such machine" >&2; exit 7'
+LRUN_PROGRAM=/bin/false run 1 "$bench/rendezvous.py" --try
+says 'limit_launch'
 says 'ended with 7'
 says '  | no such machine'
 says_not 'Traceback'
 
 # runtime.py, whose peer's port is taken: a port of its own is asked for.
-mkdir -p "$work/build/bench"
 stand_in "$work/python" <<< 'echo "$@" >&2; echo "port 29500: EADDRINUSE" >&2; exit 1'
 stand_in "$work/lrun" << 'E2'
 for word; do file=$word; done
 for rank in 0 1; do printf 'all_reduce 1\nstep 1\n' > "$file.$rank"; done
 E2
-LRUN_BUILD=$work/build LRUN_PROGRAM=$work/lrun LRUN_TORCH_PYTHON=$work/python run 1 "$bench/runtime.py" -k 1 first_step
+LRUN_PROGRAM=$work/lrun LRUN_TORCH_PYTHON=$work/python run 1 "$bench/runtime.py" -k 1 first_step
 says 'bench: error: torchrun, Python ended with 1'
 says '  | port 29500: EADDRINUSE'
 grep -qE 'torch.distributed.run .*--master-port [1-9][0-9]*' "$work/err" || fail "it is not given a free port"
 says_not 'Traceback'
 
 # store.sh: torch's server, which is given all files and does not start, and one program that does not end.
-stand_in "$work/perf/store_limit" <<< 'echo "tcp  W=1 connect+barrier med=1 ms  barrier med=1 ms"'
-stand_in "$work/bench_store" <<< 'echo "connecting" >&2; exec sleep 1000'
+stand_in "$work/build/bench/limits/limit_store" <<< 'echo "server W=1 connect+barrier med=1 ms  barrier med=1 ms"'
+stand_in "$work/build/bench/bench_store" <<< 'echo "connecting" >&2; exec sleep 1000'
 # shellcheck disable=SC2016
 stand_in "$work/python" <<< 'echo "limited to $(ulimit -Sn) files" >&2; exit 1'
 few_files='ulimit -Sn 64; exec "$@"'
-LRUN_PERF=$work/perf LRUN_BENCH=$work LRUN_TEST_PYTHON=$work/python run 1 bash -c "$few_files" _ "$bench/store.sh"
+LRUN_TEST_PYTHON=$work/python run 1 bash -c "$few_files" _ "$bench/store.sh"
 says "bench: error: torch's server of the store did not start"
 says "  | limited to $(ulimit -Hn) files"
-LRUN_PERF=$work/perf LRUN_BENCH=$work LRUN_BENCH_LIMIT=1 run 1 "$bench/store.sh"
+LRUN_BENCH_LIMIT=1 run 1 "$bench/store.sh"
 says 'bench_store did not end within 1 s'
 says '  | connecting'
 # bench_store, whose server never accepts: its kernel takes the connections, and nobody answers.

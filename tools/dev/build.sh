@@ -56,42 +56,26 @@ within() { bench/within.py "${LRUN_BENCH_LIMIT:-3600}" "$@" || fail "'$1' has fa
 
 # dev_bench [launcher|store|spawn|rendezvous|clusters|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
-  local part=${1:-all} perf targets=(lrun lrun_bench)
+  local part=${1:-all} targets=(lrun lrun_bench)
   [ $# -eq 0 ] || shift
   case $part in
     all | launcher | store | spawn | runtime) ;;
-    rendezvous) targets=(lrun bench_rendezvous) ;;
-    clusters) targets=(lrun) ;;
+    rendezvous) targets=(lrun lrun_limits bench_rendezvous) ;;
+    clusters) targets=(lrun lrun_limits) ;;
     *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
   configure_and_build release "${targets[@]}"
-  if perf=$(shared perf); then
-    stage "building the limit programs"
-    make -s -C "$perf" O="$root/build/perf"
-    make -s -C "$perf" O="$root/build/perf" TORCH="$libtorch_home/torch" "$root/build/perf/store_torch" ||
-      note "torch's own clients of its store are left out: store_torch does not compile with this LibTorch"
-    export LRUN_PERF=$root/build/perf LRUN_PERF_SOURCE=$perf
-  else
-    note "../shared/perf is not here: no limits beside the figures"
-  fi
   export LRUN_BUILD=$root/build/release LRUN_PROGRAM=$root/build/release/lrun
   case $part in
     all | launcher)
-      if [ -n "${LRUN_PERF:-}" ]; then
-        stage "launcher.sh"
-        within bench/launcher.sh
-      fi ;;&
+      stage "launcher.sh"
+      within bench/launcher.sh ;;&
     all | store)
-      if [ -n "${LRUN_PERF:-}" ]; then
-        stage "store.sh"
-        export_test_python
-        LRUN_BENCH=$root/build/release/bench within bench/store.sh
-      else
-        stage "bench_store"
-        within build/release/bench/bench_store
-      fi ;;&
+      stage "store.sh"
+      export_test_python
+      within bench/store.sh ;;&
     all | spawn)
       stage "bench_spawn"
       within build/release/bench/bench_spawn ;;&
@@ -104,7 +88,6 @@ dev_bench() {
 bench_rendezvous() {
   stage "bench_rendezvous"
   within build/release/bench/bench_rendezvous
-  [ -n "${LRUN_PERF:-}" ] || return 0
   need_python_torch || true  # it says why
   ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
   stage "rendezvous.py"
@@ -112,7 +95,6 @@ bench_rendezvous() {
 }
 
 bench_clusters() {
-  [ -n "${LRUN_PERF:-}" ] || return 0
   stage "clusters.py"
   may_have_lab "./dev bench clusters" || return 0
   need_lab_packages

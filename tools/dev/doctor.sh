@@ -50,9 +50,6 @@ doctor_system() {
 
 # A part that only makes more tests run is never an error.
 doctor_optional() {
-  if shared perf > /dev/null; then report ok ../shared "limit programs"; else
-    report absent ../shared "bench leaves out the limits"
-  fi
   local part why
   for part in slurm etcd; do
     if why=$(tests/lab/lab has $part 2>&1); then report ok "lab with $part" "for ./dev check"; else
