@@ -25,8 +25,9 @@ class Session;
 /// as if they were of its own.
 struct Checkpoint {
   std::uint64_t step = 0;  ///< As it was saved: steps, epochs, or whatever the program counts.
-  std::string content;
+  std::string content;     ///< The bytes that were saved.
 
+  /// Whether all members are equal.
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -65,9 +66,10 @@ struct CheckpointFolderOptions {
 
 /// An undamaged checkpoint of a folder.
 struct FoundCheckpoint {
-  std::uint64_t step = 0;
-  int parts = 0;  ///< The number of ranks that saved a part each; 0: a whole checkpoint.
+  std::uint64_t step = 0;  ///< As it was saved.
+  int parts = 0;           ///< The number of ranks that saved a part each; 0: a whole checkpoint.
 
+  /// Whether all members are equal.
   bool operator==(const FoundCheckpoint&) const = default;
 };
 

@@ -15,7 +15,13 @@ namespace lrun {
 
 class Session;
 
-enum class ReduceOp { kSum, kAverage, kMax, kMin };
+/// How the values of all ranks become one.
+enum class ReduceOp {
+  kSum,
+  kAverage,  ///< The sum divided by the world size; not of integers.
+  kMax,
+  kMin,
+};
 
 /// An operation in flight.
 ///
@@ -47,10 +53,10 @@ class LRUN_EXPORT Collectives {
  public:
   virtual ~Collectives();
 
-  [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int world_size() const = 0;
-  [[nodiscard]] virtual std::string name() const = 0;  ///< 'shm', 'threads', 'nccl', 'gloo', 'single'
-  [[nodiscard]] virtual std::chrono::milliseconds timeout() const = 0;
+  [[nodiscard]] virtual int rank() const = 0;                           ///< 0 … world_size() − 1.
+  [[nodiscard]] virtual int world_size() const = 0;                     ///< The number of ranks of the group.
+  [[nodiscard]] virtual std::string name() const = 0;                   ///< 'shm', 'threads', 'nccl', 'gloo', 'single'
+  [[nodiscard]] virtual std::chrono::milliseconds timeout() const = 0;  ///< Of every operation.
 
   /// Memory in which all_reduce needs no copy: 1-D, `count` elements of `dtype`, zeroed. shm shares it between the
   /// ranks; elsewhere it is ordinary memory. Collective: every rank calls it with the same arguments in the same order.
@@ -73,6 +79,7 @@ class LRUN_EXPORT Collectives {
   /// `input` is (world_size, *output.shape); rank r gets the sum (or average) of all ranks' row r.
   virtual void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) = 0;
 
+  /// Returns when all ranks have called it.
   virtual void barrier() = 0;
 
   /// Fails the group for all ranks, so that no rank waits for work that will not come: operations in flight and all

@@ -21,9 +21,9 @@ namespace lrun {
 struct LoaderOptions {
   std::size_t batch_size = 1;  ///< Samples per batch of one rank (under dp and ddp2: of one process).
   std::size_t workers = 0;  ///< Loading threads, each with its own copy of the data set; 0: the training thread loads.
-  bool shuffle = true;
-  bool drop_last_batch = false;  ///< Drop the last batch of an epoch if it is smaller.
-  Remainder remainder = Remainder::kPad;
+  bool shuffle = true;      ///< False: the data set's own order.
+  bool drop_last_batch = false;           ///< Drop the last batch of an epoch if it is smaller.
+  Remainder remainder = Remainder::kPad;  ///< If the samples cannot be divided evenly over the ranks.
   /// False: every rank reads the whole data set, in the same order. Default: SessionOptions::use_distributed_sampler.
   std::optional<bool> distributed = std::nullopt;
   /// Default: the session's seed.
@@ -47,6 +47,7 @@ struct LoaderOptions {
 template <class Dataset>
 class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedSampler> {
  public:
+  /// Session::loader() makes one with the sampler of its rank.
   DataLoader(Dataset dataset, DistributedSampler sampler, const LoaderOptions& options)
       : Loader(std::move(dataset), sampler, torch_options(options)),
         sampler_(std::move(sampler)),
@@ -81,8 +82,8 @@ class DataLoader : public torch::data::StatelessDataLoader<Dataset, DistributedS
   [[nodiscard]] std::size_t batches() const {
     return (sampler_.size() + (drop_last_batch_ ? 0 : batch_size_ - 1)) / batch_size_;
   }
-  [[nodiscard]] std::size_t samples() const { return sampler_.size(); }  ///< Of this rank per epoch.
-  [[nodiscard]] const DistributedSampler& sampler() const { return sampler_; }
+  [[nodiscard]] std::size_t samples() const { return sampler_.size(); }         ///< Of this rank per epoch.
+  [[nodiscard]] const DistributedSampler& sampler() const { return sampler_; }  ///< Knows the rank's samples.
 
  private:
   using Loader = torch::data::StatelessDataLoader<Dataset, DistributedSampler>;

@@ -16,9 +16,12 @@ namespace lrun {
 /// Threads  one at a time; the thread whose current stream is used.
 class LRUN_EXPORT DeviceTransfer {
  public:
+  /// \param device  to which batches are copied.
   explicit DeviceTransfer(at::Device device);
   ~DeviceTransfer();
+  /// The source may only be destroyed or assigned to afterwards.
   DeviceTransfer(DeviceTransfer&&) noexcept;
+  /// The source may only be destroyed or assigned to afterwards.
   DeviceTransfer& operator=(DeviceTransfer&&) noexcept;
 
   /// Returns `batch` with all tensors on the device. Tensors that are already there are shared, not copied. Pinned
@@ -55,6 +58,7 @@ class LRUN_EXPORT DeviceTransfer {
 /// Waits for a transfer at the end of a scope, also when an exception leaves it.
 class LRUN_EXPORT TransferWait {
  public:
+  /// \param transfer  must outlive this object.
   explicit TransferWait(DeviceTransfer& transfer) : transfer_(transfer) {}
   TransferWait(const TransferWait&) = delete;
   TransferWait& operator=(const TransferWait&) = delete;

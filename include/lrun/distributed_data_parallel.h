@@ -59,6 +59,7 @@ class DistributedDataParallel {
     watch(*outputs);
     return *std::move(outputs);
   }
+  /// As forward().
   template <class... Arguments>
   auto operator()(Arguments&&... arguments) {
     return forward(std::forward<Arguments>(arguments)...);
@@ -70,8 +71,10 @@ class DistributedDataParallel {
   /// Copies rank 0's buffers to all ranks; collective.
   void broadcast_buffers() { replicated_.broadcast_buffers(); }
 
+  /// The wrapped module.
   [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
-  [[nodiscard]] std::vector<at::Tensor> parameters() const { return replicated_.parameters(); }
+  [[nodiscard]] std::vector<at::Tensor> parameters() const { return replicated_.parameters(); }  ///< Each once.
+  /// Averages the gradients.
   [[nodiscard]] GradientSync& gradient_sync() { return *replicated_.gradient_sync(); }
 
  private:

@@ -18,10 +18,11 @@ enum class Remainder {
   kUneven,  ///< Every sample once: the first N mod W ranks get one more. For evaluation without collectives per batch.
 };
 
+/// How DistributedSampler chooses and divides samples.
 struct DistributedSamplerOptions {
-  bool shuffle = true;     ///< False: the data set's own order.
-  std::uint64_t seed = 0;  ///< Must be the same on all ranks.
-  Remainder remainder = Remainder::kPad;
+  bool shuffle = true;                    ///< False: the data set's own order.
+  std::uint64_t seed = 0;                 ///< Must be the same on all ranks.
+  Remainder remainder = Remainder::kPad;  ///< If the samples cannot be divided evenly.
   /// Only these samples of the data set, for example those of training. Default: all.
   std::optional<std::vector<std::size_t>> subset = std::nullopt;
   /// One weight per sample (of `subset`, if given): each epoch then draws samples with replacement and with
@@ -36,10 +37,11 @@ struct DistributedSamplerOptions {
 
 /// How far a training has read its data, for a checkpoint.
 struct DataPosition {
-  std::size_t epoch = 0;
+  std::size_t epoch = 0;  ///< 0 is the first.
   /// The number of samples from the beginning of the epoch's order that all ranks together have taken.
   std::size_t consumed = 0;
 
+  /// Whether all members are equal.
   bool operator==(const DataPosition&) const = default;
 };
 
@@ -57,6 +59,7 @@ struct DataPosition {
 /// Threads: one at a time (torch's loader draws indices on the training thread).
 class LRUN_EXPORT DistributedSampler {
  public:
+  /// What next() returns; torch's loader asks for this name.
   using BatchRequestType = std::vector<std::size_t>;
 
   /// \param size  samples in the data set.

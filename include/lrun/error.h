@@ -74,8 +74,8 @@ class LRUN_EXPORT WorkersFailed : public Error {
   WorkersFailed(const std::string& text, int rank, int exit_code) : Error(text), rank_(rank), exit_code_(exit_code) {}
   ~WorkersFailed() override;
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }            ///< The rank to blame; -1: none.
+  [[nodiscard]] int exit_code() const noexcept { return exit_code_; }  ///< Never 0.
 
  private:
   int rank_;

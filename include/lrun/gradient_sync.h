@@ -17,8 +17,8 @@ class Collectives;
 
 /// A parameter or buffer with its name in the module ('fc1.weight').
 struct NamedTensor {
-  std::string name;
-  at::Tensor tensor;
+  std::string name;   ///< With the names of the modules around it, joined by dots.
+  at::Tensor tensor;  ///< The module's own, not a copy.
 };
 
 namespace detail {
@@ -37,6 +37,7 @@ enum class WireFormat {
   kBFloat16,  ///< 8 significant bits, the range of float32.
 };
 
+/// How gradients are packed and sent.
 struct GradientSyncOptions {
   /// Size at which a bucket is closed; the last parameter may exceed it. Smaller buckets overlap better with backward,
   /// larger ones need fewer operations. Default: 25 MiB, as in torch's DDP.
@@ -64,7 +65,9 @@ struct GradientSyncOptions {
 /// everything that was accumulated. Guards may be nested.
 class LRUN_EXPORT NoSyncGuard {
  public:
+  /// Made by GradientSync::no_sync().
   explicit NoSyncGuard(std::shared_ptr<detail::GradientSyncState> state);
+  /// Afterwards only the new guard counts.
   NoSyncGuard(NoSyncGuard&& other) noexcept;
   NoSyncGuard& operator=(NoSyncGuard&&) = delete;
   NoSyncGuard(const NoSyncGuard&) = delete;
@@ -118,7 +121,9 @@ class LRUN_EXPORT GradientSync {
   GradientSync(std::vector<NamedTensor> parameters, Collectives& collectives, GradientSyncOptions options = {});
   /// Waits for buckets in flight. Gradients stay where they are. Never throws.
   ~GradientSync();
+  /// The source may only be destroyed or assigned to afterwards.
   GradientSync(GradientSync&&) noexcept;
+  /// The source may only be destroyed or assigned to afterwards.
   GradientSync& operator=(GradientSync&&) noexcept;
 
   /// Called before each forward. Forgets a backward() that ended in an exception.
@@ -142,6 +147,7 @@ class LRUN_EXPORT GradientSync {
   /// get CollectiveMismatch. If all ranks throw in the same step, all can go on.
   void attempt(const std::function<void()>& step);
 
+  /// While the guard lives, backward() only accumulates on this rank.
   [[nodiscard]] NoSyncGuard no_sync();
   [[nodiscard]] bool syncs() const;  ///< False under no_sync().
 
@@ -155,6 +161,7 @@ class LRUN_EXPORT GradientSync {
   void guard(std::vector<NamedTensor> parameters, GuardOptions options);
   /// Whether look_at_batch() wants the tensors of this step's batch before backward().
   [[nodiscard]] bool compares_batches() const;
+  /// Notes the batch of the next backward(), which compares batches between ranks.
   void look_at_batch(const std::vector<at::Tensor>& tensors);
   /// Runs a collective operation that belongs to a step, as backward() runs its own. After guard() was called, an error
   /// says which step it was.

@@ -41,6 +41,7 @@ class LRUN_EXPORT Join {
   /// \throws lrun::Unsupported  the model has a SyncBatchNorm, or its strategy has no GradientSync.
   template <class Module>
   Join(Session& session, Model<Module>& model) : Join(*model.module(), model.strategy(), session.collectives()) {}
+  /// As above for the parts of a model.
   Join(torch::nn::Module& module, Strategy& strategy, Collectives& collectives);
   ~Join();
   Join(const Join&) = delete;

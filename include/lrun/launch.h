@@ -62,9 +62,9 @@ LRUN_EXPORT c10::IValue launch(const std::function<c10::IValue()>& function, con
 ///          are not repeated in ranks: they return what they returned here. For that the program keeps the result and
 ///          parameters of each launch, as long as it lives, in an unnamed file in the folder for temporary files
 ///          (TMPDIR, else /tmp); an interactive interpreter keeps nothing. An earlier launch that threw throws in
-///          ranks, too: the same text, and the same class if it is liblrun's or one of <stdexcept>, <system_error> and
-///          <new>, else its nearest base. ddp_fork continues in copies of this process. It is refused if these could
-///          not work: after CUDA was used, or after threads (also LibTorch's own) were started here.
+///          ranks, too: the same text, and the same class if it is liblrun's or one of `<stdexcept>`, `<system_error>`
+///          and `<new>`, else its nearest base. ddp_fork continues in copies of this process. It is refused if these
+///          could not work: after CUDA was used, or after threads (also LibTorch's own) were started here.
 /// Returns  the function's result, and the parameters and buffers of `options.module`. All other changes by the ranks
 ///          are lost. On further nodes the values are those of the node's first rank. A result may be nothing, a
 ///          number, a string, a tensor, or a vector, tuple, optional or c10::Dict of these.

@@ -65,7 +65,9 @@ class LRUN_EXPORT ReplicatedModule final : public Strategy {
   /// \throws std::invalid_argument  another living model trains one of the parameters; names it.
   ReplicatedModule(std::shared_ptr<torch::nn::Module> module, Collectives& collectives, const WrapOptions& options);
   ~ReplicatedModule() override;
+  /// The source may only be destroyed or assigned to afterwards.
   ReplicatedModule(ReplicatedModule&&) noexcept;
+  /// The source may only be destroyed or assigned to afterwards.
   ReplicatedModule& operator=(ReplicatedModule&&) noexcept;
 
   /// Called before each training forward. Copies rank 0's buffers to all ranks, unless that was turned off or no_sync()
@@ -138,6 +140,7 @@ struct CopyTensors {
 template <class Module>
 class Model {
  public:
+  /// Session::wrap() makes one with the strategy of its session.
   Model(std::shared_ptr<Module> module, std::unique_ptr<Strategy> strategy, at::Device device)
       : module_(std::move(module)), strategy_(std::move(strategy)), device_(device), transfer_(device) {}
 
@@ -199,11 +202,12 @@ class Model {
   /// Copies rank 0's buffers to all ranks, for example before every rank evaluates. Collective.
   void broadcast_buffers() { strategy_->broadcast_buffers(); }
 
-  [[nodiscard]] Module& operator*() const { return *module_; }
-  [[nodiscard]] Module* operator->() const { return module_.get(); }
-  [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }
+  [[nodiscard]] Module& operator*() const { return *module_; }                     ///< The wrapped module.
+  [[nodiscard]] Module* operator->() const { return module_.get(); }               ///< As operator*.
+  [[nodiscard]] const std::shared_ptr<Module>& module() const { return module_; }  ///< As operator*, for keeping it.
   /// Each parameter once, including those that several modules registered (tied weights).
   [[nodiscard]] std::vector<at::Tensor> parameters() const { return detail::distinct(module_->parameters()); }
+  /// How this model trains.
   [[nodiscard]] Strategy& strategy() { return *strategy_; }
   /// \pre the strategy is one of lrun's: it averages gradients.
   [[nodiscard]] GradientSync& gradient_sync() { return *strategy_->gradient_sync(); }

@@ -23,7 +23,7 @@ namespace lrun {
 /// Scales the learning rates of an optimizer: strategy 'horovod' multiplies them by the number of ranks, because the
 /// effective batch grows with it (the linear rule: Goyal et al., arXiv 1706.02677). Value.
 struct LRUN_EXPORT LearningRateScale {
-  int factor = 1;
+  int factor = 1;     ///< By which rates are multiplied.
   bool says = false;  ///< The change, on stderr.
 
   /// Scales the rates of all groups, and the default for later groups, of an optimizer with the program's own rates.
@@ -99,6 +99,7 @@ class Optimizer {
   /// While it lives, torch's optimizer on one rank, or on all ranks, has the whole state.
   class WholeState {
    public:
+    /// Made by whole_state(). The optimizer must outlive it.
     WholeState(const Optimizer& optimizer, int rank) : optimizer_(optimizer) {
       if (optimizer_.shards_) optimizer_.shards_->gather_state(optimizer_.optimizer_, rank);
     }
@@ -137,6 +138,7 @@ class Optimizer {
   /// call step() and save() of this class instead. It may load a whole state by itself, which stays on the archive's
   /// device.
   [[nodiscard]] TorchOptimizer& operator*() { return optimizer_; }
+  /// As operator*.
   [[nodiscard]] TorchOptimizer* operator->() { return &optimizer_; }
 
   /// How the state is split; empty if every rank has the whole state.

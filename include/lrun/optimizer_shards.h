@@ -36,7 +36,9 @@ class LRUN_EXPORT OptimizerShards {
   /// \throws lrun::RankMismatch  on all ranks: the optimizers have different parameters or groups.
   OptimizerShards(torch::optim::Optimizer& optimizer, Collectives& collectives);
   ~OptimizerShards();
+  /// The source may only be destroyed or assigned to afterwards.
   OptimizerShards(OptimizerShards&&) noexcept;
+  /// The source may only be destroyed or assigned to afterwards.
   OptimizerShards& operator=(OptimizerShards&&) noexcept;
 
   /// Performs one update of all parameters on all ranks. Drops state of others' parameters, for example after a whole

@@ -91,11 +91,12 @@ class LRUN_EXPORT Replicas {
   /// devices. Null: by copies, as at first. \pre its devices are these.
   void exchange_through(std::unique_ptr<detail::ReplicaGroup> group);
 
-  [[nodiscard]] std::size_t size() const;
-  [[nodiscard]] at::Device device(std::size_t index) const;
-  [[nodiscard]] bool spans_devices() const;  ///< True if they are on more than one device.
+  [[nodiscard]] std::size_t size() const;                    ///< The number of replicas, the module itself included.
+  [[nodiscard]] at::Device device(std::size_t index) const;  ///< Of a replica.
+  [[nodiscard]] bool spans_devices() const;                  ///< True if they are on more than one device.
   /// Copies parts of a batch to a replica; for the replica's thread.
   [[nodiscard]] DeviceTransfer& transfer(std::size_t index) const;
+  /// A replica; the first is the module itself.
   [[nodiscard]] torch::nn::Module& module(std::size_t index) const;
 
   /// Called before each forward: brings the replicas to the module's present state and forgets outputs of an earlier

@@ -30,6 +30,7 @@ class DistributedSampler;
 template <class Dataset>
 class DataLoader;
 
+/// How a Session joins a run, and what its models, loaders and optimizers do by default.
 struct SessionOptions {
   /// The place of this process among the ranks. Default: World::from_environment().
   std::optional<World> world;
@@ -87,11 +88,11 @@ class LRUN_EXPORT Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  [[nodiscard]] const World& world() const { return world_; }
-  [[nodiscard]] int rank() const { return world_.rank; }
-  [[nodiscard]] int world_size() const { return world_.world_size; }
-  [[nodiscard]] bool is_rank_zero() const { return world_.rank == 0; }
-  [[nodiscard]] const std::string& strategy() const { return strategy_; }
+  [[nodiscard]] const World& world() const { return world_; }              ///< The place of this process in the run.
+  [[nodiscard]] int rank() const { return world_.rank; }                   ///< 0 … world_size() − 1.
+  [[nodiscard]] int world_size() const { return world_.world_size; }       ///< All ranks of all nodes.
+  [[nodiscard]] bool is_rank_zero() const { return world_.rank == 0; }     ///< For what one rank is to do or print.
+  [[nodiscard]] const std::string& strategy() const { return strategy_; }  ///< Its name, for example 'ddp'.
   /// The device of wrapped models, to which batches are moved.
   [[nodiscard]] at::Device device() const { return device_; }
   /// All devices of this process: device() alone, or those over which dp and ddp2 split each batch.
@@ -101,6 +102,7 @@ class LRUN_EXPORT Session {
   /// A different seed on each rank, the same in every run. Call torch::manual_seed(session.rank_seed()) after the model
   /// is made, so that dropout and augmentation differ between ranks.
   [[nodiscard]] std::uint64_t rank_seed() const;
+  /// Communication among the ranks, for operations of your own.
   [[nodiscard]] Collectives& collectives() { return *collectives_; }
 
   /// Moves the module to device(), copies rank 0's parameters and buffers to all ranks, and makes a model that trains
@@ -114,6 +116,7 @@ class LRUN_EXPORT Session {
     auto strategy = make_strategy(module, options, detail::default_maker(module), detail::kLacksClone<Module>);
     return Model<Module>(std::move(module), std::move(strategy), device_);
   }
+  /// As above for a module holder.
   template <class ModuleHolder>
   requires requires(const ModuleHolder& module_holder) { module_holder.ptr(); }
   auto wrap(const ModuleHolder& module_holder, const std::optional<WrapOptions>& options = std::nullopt) {

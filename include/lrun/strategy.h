@@ -63,8 +63,8 @@ class LRUN_EXPORT Strategy {
 
  protected:
   Strategy() = default;
-  Strategy(Strategy&&) = default;
-  Strategy& operator=(Strategy&&) = default;
+  Strategy(Strategy&&) = default;             ///< For subclasses that can be moved.
+  Strategy& operator=(Strategy&&) = default;  ///< For subclasses that can be moved.
 
  private:
   virtual void prepare_forward() = 0;
@@ -74,9 +74,9 @@ class LRUN_EXPORT Strategy {
 struct StrategyContext {
   std::shared_ptr<torch::nn::Module> module;  ///< On `device`, with this rank's own parameters.
   Collectives& collectives;                   ///< Outlives the strategy.
-  const World& world;
-  at::Device device;
-  const WrapOptions& options;
+  const World& world;                         ///< The place of this process in the run.
+  at::Device device;                          ///< Session::device().
+  const WrapOptions& options;                 ///< Of wrap(), completed by the session's.
 };
 
 /// \return never null.

@@ -32,6 +32,7 @@ class LRUN_EXPORT SyncBatchNormImpl
  public:
   /// \param features  size of dimension 1 of the inputs.
   explicit SyncBatchNormImpl(std::int64_t features) : SyncBatchNormImpl(torch::nn::BatchNormOptions(features)) {}
+  /// \param as_asked  options of torch's batch normalisations.
   explicit SyncBatchNormImpl(const torch::nn::BatchNormOptions& as_asked);
   ~SyncBatchNormImpl() override;
 
@@ -46,9 +47,11 @@ class LRUN_EXPORT SyncBatchNormImpl
   /// wrapped model calls it.
   void disconnect(const Collectives& collectives);
 
+  /// Prints its name and options.
   void pretty_print(std::ostream& stream) const override;
 
  protected:
+  /// \throws std::invalid_argument  another shape than forward() takes.
   void _check_input_dim(const at::Tensor& input) override;
 
  private:
@@ -63,7 +66,7 @@ class LRUN_EXPORT SyncBatchNormImpl
 class SyncBatchNorm : public torch::nn::ModuleHolder<SyncBatchNormImpl> {
  public:
   using torch::nn::ModuleHolder<SyncBatchNormImpl>::ModuleHolder;
-  using Impl = SyncBatchNormImpl;
+  using Impl = SyncBatchNormImpl;  ///< What it holds; torch's containers ask for this name.
 };
 
 /// Makes a SyncBatchNorm with the options of a BatchNorm1d, 2d or 3d and copies of its parameters and statistics.

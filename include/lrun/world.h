@@ -28,6 +28,7 @@ enum class WorldSource { kAlone, kLrun, kTorchrun, kSlurm, kOpenMpi, kPmi };
 ///      MASTER_PORT, too;
 ///   4. none of these: a single rank.
 struct LRUN_EXPORT World {
+  /// Values by the names of their variables.
   using Variables = std::map<std::string, std::string, std::less<>>;
 
   int rank = 0;              ///< 0 … world_size−1.
@@ -44,7 +45,7 @@ struct LRUN_EXPORT World {
 
   std::string run_id;     ///< LRUN_RUN_ID, else TORCHELASTIC_RUN_ID, 'slurm-JOB.STEP' or 'mpi-JOB'; empty: unknown.
   int restart_count = 0;  ///< 0 in the first attempt.
-  int max_restarts = 0;
+  int max_restarts = 0;   ///< How often the launcher may start all workers again.
 
   std::string strategy;               ///< LRUN_STRATEGY; empty when not given.
   std::string backend;                ///< LRUN_PROCESS_GROUP_BACKEND; empty when not given.
@@ -53,7 +54,7 @@ struct LRUN_EXPORT World {
   bool resume = false;                ///< LRUN_RESUME is neither empty nor '0': continue from a checkpoint.
   std::string resume_path;            ///< LRUN_RESUME as a path; empty for '1': the program's own.
 
-  WorldSource source = WorldSource::kAlone;
+  WorldSource source = WorldSource::kAlone;  ///< Where the variables come from.
 
   /// Reads the environment of this process. Tasks of MPICH or Intel MPI that all run on this host identify their job by
   /// the process at the other end of PMI_FD.
@@ -64,6 +65,7 @@ struct LRUN_EXPORT World {
   /// Reads any set of variables.
   static World from_variables(const Variables& variables);
 
+  /// Whether all members are equal.
   bool operator==(const World&) const = default;
 };
 
