@@ -13,7 +13,8 @@ build_packages=(g++ cmake ninja-build ccache pkg-config "${boost_packages[@]}" l
   nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libgloo-dev libssl-dev)
 test_packages=(libgtest-dev libgmock-dev python3 openssl dataset-fashion-mnist mandoc universal-ctags bash-completion zsh
   fish)
-check_packages=(clang clang-format clang-tidy "$clang_runtime" shellcheck python3-venv)
+docs_packages=(cmark-gfm doxygen mandoc)
+check_packages=(clang clang-format clang-tidy "$clang_runtime" shellcheck python3-venv "${docs_packages[@]}")
 libtorch_wheels=(torch==2.11.0 nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)
 
 # missing_packages PACKAGE...: those that dpkg does not have.
