@@ -174,7 +174,7 @@ class Rank {
     const double begin = seconds_now();
     (this->*add)();
     control_->seconds[static_cast<std::size_t>(rank_)] = seconds_now() - begin;
-    const auto sum = static_cast<float>(ranks_ * (ranks_ + 1) / 2);
+    const auto sum = static_cast<float>(ranks_ * (ranks_ + 1)) / 2;
     for (std::size_t i = 0; i < count_; i += step) {
       if (tensor[i] == sum || is_wrong_) continue;
       std::fprintf(stderr, "limit_allreduce: rank %d: element %zu is %g, not %g\n", rank_, i, tensor[i], sum);
