@@ -3,7 +3,7 @@
 
   meet    N launchers started together on this machine, one worker each: from the start of the first to the first
           instruction of the last worker. Beside them the same worker N times under the limit program, without any
-          meeting, and torchrun, where LRUN_TORCH_PYTHON names a Python with torch.
+          rendezvous, and torchrun, where LRUN_TORCH_PYTHON names a Python with torch.
   loss    three launchers of --nnodes 2:3 and a heartbeat of 1 s: from the kill -9 of one of them, or from the SIGSTOP
           after which it is silent, to the first instruction of the last worker of the new world.
 
