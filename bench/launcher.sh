@@ -20,7 +20,8 @@ declare -A peer_commands=(
   [parallel-tag]="sh -c 'seq {n} | parallel --will-cite -j {n} -N0 --line-buffer --tag {c}'"
 )
 peers=()
-for name in ${LRUN_PEERS//,/ }; do
+IFS=, read -ra peer_names <<< "${LRUN_PEERS:-}"
+for name in "${peer_names[@]}"; do
   [ -n "${peer_commands[$name]:-}" ] || { echo "launcher.sh: no peer '$name': ${!peer_commands[*]}" >&2; exit 2; }
   program=mpiexec.hydra
   [[ $name != parallel* ]] || program=parallel

@@ -56,10 +56,10 @@ def in_turn(names, turn):
     return names[turn % len(names):] + names[:turn % len(names)]
 
 
-def limit_of_allreduce(ranks, size):
+def limit_of_allreduce(ranks, size, is_small):
     """\\return {series: microseconds}. With copies there are two ways: the better one counts."""
-    output = run("the limit of all-reduce", [limit("limit_allreduce"), str(ranks), str(size)], RUN_WITHIN_S, text=True,
-                 stdout=subprocess.PIPE)
+    output = run("the limit of all-reduce", [limit("limit_allreduce"), str(ranks), str(size), *(["3"] if is_small else [])],
+                 RUN_WITHIN_S, text=True, stdout=subprocess.PIPE)
     found = {}
     for way, median in (line.split() for line in output.splitlines()):
         found[LIMITS[way]] = min(float(median), found.get(LIMITS[way], float("inf")))
@@ -82,7 +82,7 @@ def measure_allreduce(figures, options):
                     found = {}
                     for name in in_turn([*programs, "limit"], turn):
                         if name == "limit":
-                            found.update(limit_of_allreduce(count, size))
+                            found.update(limit_of_allreduce(count, size, options.small))
                         else:
                             answer = programs[name].order(size, REPETITIONS[size])
                             found.update({series[name, kind]: value for kind, value in answer.items()})

@@ -1,5 +1,5 @@
-// The least that a sum over processes of one machine takes: limit_allreduce RANKS BYTES. Each process adds its part of
-// all float32 tensors. Prints the median of the slowest rank's times in microseconds for three ways:
+// The least that a sum over processes of one machine takes: limit_allreduce RANKS BYTES [RUNS]. Each process adds its
+// part of all float32 tensors. Prints the median of the slowest rank's times in microseconds for three ways:
 //   in_place     the tensors lie in shared memory, and each part is written to all of them
 //   copied       the tensors are private: copied to shared memory, added there, copied back
 //   in_chunks    the same chunk by chunk, so that what is shared stays in the caches
@@ -82,7 +82,9 @@ struct Part {
 /// One process of the sum. The processes have all memory but the private tensor in common.
 class Rank {
  public:
-  Rank(int ranks, std::size_t bytes) : ranks_(ranks), count_(bytes / sizeof(float)) {
+  /// \param runs  0: as many as take a moment.
+  Rank(int ranks, std::size_t bytes, int runs) : ranks_(ranks), count_(bytes / sizeof(float)), runs_(runs) {
+    if (runs_ == 0) runs_ = bytes >= 64 * kMega ? 5 : bytes >= kMega ? 30 : 300;
     control_ = new (map_memory(sizeof(Control), MAP_SHARED)) Control();
     for (int rank = 0; rank < ranks; ++rank) {
       tensors_.push_back(map_floats(bytes, MAP_SHARED));
@@ -98,10 +100,8 @@ class Rank {
 
   /// \return the median of the slowest rank's seconds; of rank 0 only.
   double measure(float* tensor, void (Rank::*add)()) {
-    const std::size_t bytes = count_ * sizeof(float);
-    const int runs = bytes >= 64 * kMega ? 5 : bytes >= kMega ? 30 : 300;
     std::vector<double> times;
-    for (int run = -2; run < runs; ++run) {
+    for (int run = -2; run < runs_; ++run) {
       const double seconds = one_sum(tensor, add);
       if (run >= 0) times.push_back(seconds);
     }
@@ -129,15 +129,18 @@ class Rank {
     std::copy(sum_ + part.end, sum_ + count_, own_ + part.end);
   }
 
+  /// Two places for chunks take turns: a third faster than one, whose lines another rank has just read.
   void add_in_chunks() {
-    for (std::size_t done = 0; done < count_; done += kChunk) {
+    std::vector<float*> sources(slots_.size());
+    for (std::size_t done = 0, place = 0; done < count_; done += kChunk, place = kChunk - place) {
       const std::size_t count = std::min(kChunk, count_ - done);
-      std::copy_n(own_ + done, count, slots_[static_cast<std::size_t>(rank_)]);
+      for (std::size_t rank = 0; rank < sources.size(); ++rank) sources[rank] = slots_[rank] + place;
+      std::copy_n(own_ + done, count, sources[static_cast<std::size_t>(rank_)]);
       wait_for_all();
       const Part part = part_of(count);
-      add_up(slots_, {sum_}, part.begin, part.end);
+      add_up(sources, {sum_ + place}, part.begin, part.end);
       wait_for_all();
-      std::copy_n(sum_, count, own_ + done);
+      std::copy_n(sum_ + place, count, own_ + done);
     }
   }
 
@@ -188,6 +191,7 @@ class Rank {
 
   int ranks_;
   std::size_t count_;
+  int runs_;
   int rank_ = 0;
   bool is_wrong_ = false;  ///< One of the sums. The others still wait for this rank.
   Control* control_ = nullptr;
@@ -208,10 +212,10 @@ void measure_all(Rank& rank, bool prints) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int ranks = argc == 3 ? std::atoi(argv[1]) : 0;
-  const std::size_t bytes = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  const int ranks = argc >= 3 ? std::atoi(argv[1]) : 0;
+  const std::size_t bytes = argc >= 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
   if (ranks < 1 || ranks > kMostRanks || bytes < sizeof(float)) return 2;
-  Rank self(ranks, bytes);
+  Rank self(ranks, bytes, argc > 3 ? std::max(1, std::atoi(argv[3])) : 0);
   std::vector<pid_t> others;
   for (int rank = 1; rank < ranks; ++rank) {
     const pid_t pid = ::fork();
