@@ -12,7 +12,7 @@ python=${LRUN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/lrun}/docs/bin/python
 [ ! -x "$python" ] || export LRUN_DOCS_PYTHON=$python
 tools/docs/build.sh "$out/site"
 
-# What is wrong in a page is seen: a place, a file and a place of a file that are not there, and a picture from elsewhere.
+# Mistakes of a page are seen: a place, a file and a place of a file that are not there, and a picture from elsewhere.
 fail() { echo "FAILED: $1"; exit 1; }
 for broken in 'a href="#nowhere"' 'a href="nowhere.html"' 'a href="index.html#nowhere"' 'img src="http://a.org/x"'; do
   echo "<$broken>" > "$out/site/broken.html"

@@ -150,6 +150,7 @@ check_parts() {
   part release check_release
   part lint check_lint
   part headers check_headers
+  part docs dev_docs
   part fuzzing check_fuzz
   part ThreadSanitizer check_tsan
   need_python_torch || true
