@@ -10,13 +10,13 @@ check_minutes=${LRUN_CHECK_MINUTES:-1000}
 unset LRUN_CHECK_MINUTES  # lrun warns of variables with its prefix that it does not know
 
 # part NAME COMMAND...: runs it in a shell of its own, so that a failure ends this part only. (A function called in a
-# condition would lose set -e.) LRUN_CHECK_MINUTES bounds where everything has to be compiled first: what was, stays in
+# condition would lose set -e.) A part that this machine cannot run says why and returns 77. LRUN_CHECK_MINUTES bounds where everything has to be compiled first: what was, stays in
 # the cache for the next run.
 part() {
   local name=$1 status began=$SECONDS result=passed
   shift
   if [ $SECONDS -gt $((check_minutes * 60)) ]; then
-    check_left_out+=("$name")
+    check_left_out+=("$name, after $check_minutes minutes")
     check_times+=("$name - left-out")
     return 0
   fi
@@ -24,7 +24,10 @@ part() {
   (set -e; "$@") < /dev/null 2>&1 | tee "build/check/$name.log"
   status=${PIPESTATUS[0]}
   set -e
-  if [ "$status" -ne 0 ]; then
+  if [ "$status" -eq 77 ]; then
+    check_left_out+=("$(tail -1 "build/check/$name.log")")
+    result=left-out
+  elif [ "$status" -ne 0 ]; then
     check_failed+=("$name")
     result=FAILED
     printf 'dev: FAILED: %s\n' "$name" >&2
@@ -111,7 +114,7 @@ run_conformance() {
   shift
   if ! need_pytest; then
     note "conformance is left out, there is no pytest; to install it: $python_home/bin/pip install ${pytest_packages[*]@Q}"
-    return 0
+    return 77
   fi
   need_python_torch || true
   env --default-signal=HUP,INT,QUIT "$python_home/bin/python" -m pytest -q -n "$(jobs)" --tb=short tests/conformance \
@@ -131,13 +134,13 @@ check_faults() {
 
 check_lab() {
   stage "tests on real clusters in namespaces"
-  may_have_lab "ctest --test-dir build/dev -L '^cluster\$' --output-on-failure" || return 0
+  may_have_lab "ctest --test-dir build/dev -L '^cluster\$' --output-on-failure" || return 77
   need_lab_packages
   ctest --test-dir build/dev -L '^cluster$' --output-on-failure --no-tests=error
 }
 
 check_programs() {
-  need_programs_python || { note "programs of other frameworks are left out"; return 0; }
+  need_programs_python || { note "programs of other frameworks are left out; ./dev python and the network would bring them"; return 77; }
   stage "PyTorch, Lightning and accelerate under lrun, a minute"
   ctest --test-dir build/dev -L '^programs$' -E '^DeepSpeed' --output-on-failure --no-tests=error
 }
@@ -162,8 +165,7 @@ check_parts() {
 # The last lines are ctest's count of the last part that ran tests.
 finish_parts() {
   print_times
-  [ ${#check_left_out[@]} -eq 0 ] ||
-    note "LEFT OUT after $check_minutes minutes: ${check_left_out[*]}; ./dev check goes on with what is compiled"
+  [ ${#check_left_out[@]} -eq 0 ] || printf 'dev: LEFT OUT: %s\n' "${check_left_out[@]#dev: }"
   [ ${#check_failed[@]} -eq 0 ] || tell_failures
   printf '%s\n' "$check_count"
 }

@@ -34,6 +34,3 @@ jobs() {
 test_jobs() { echo $((3 * $(jobs))); }
 
 have() { command -v "$1" > /dev/null 2>&1; }
-
-# Where the material beside the repository lies, if it is there.
-shared() { if [ -d "$root/../shared/$1" ]; then (cd "$root/../shared/$1" && pwd); else return 1; fi; }

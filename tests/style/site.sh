@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The documents become pages whose links all lead somewhere. usage: pages.sh ROOT; exit 77 (skipped) where a program that
+# The documents become pages whose links all lead somewhere. usage: site.sh ROOT; exit 77 (skipped) where a program that
 # makes them is missing.
 set -euo pipefail
 cd "$1"
