@@ -9,7 +9,7 @@ from plot import (BLUE, GREY, HERE, ORANGE, PURPLE, TEAL, curve, line, markdown,
 BEGIN, END = "<!-- rendezvous: made by plot_rendezvous.py -->", "<!-- end of rendezvous -->"
 KINDS = {"limit": GREY, "lrun static": BLUE, "lrun c10d": TEAL, "torchrun static": ORANGE, "torchrun c10d": PURPLE}
 MEET_GOALS = {2: 20, 16: 150}            # milliseconds
-LOSSES = {"killed": ("a launcher is killed (kill -9 of both processes)", 100),
+LOSSES = {"killed": ("a launcher is killed (kill -9 of its processes)", 100),
           "silent": ("a launcher is silent (SIGSTOP), heartbeat 1 s", 1100)}
 
 
