@@ -6,6 +6,6 @@ target_compile_options(lrun_warnings INTERFACE
 if(LRUN_DEVELOPER)
   target_compile_options(lrun_warnings INTERFACE -Werror)
 endif()
-if((CMAKE_UNITY_BUILD OR LRUN_UNITY_TESTS) AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(lrun_warnings INTERFACE -Wno-subobject-linkage)  # it takes the files of a unit for headers
 endif()

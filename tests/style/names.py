@@ -5,7 +5,8 @@ are checked; exit 77 (skipped) without universal-ctags.
 No two types of one name stand within one program, whatever their namespaces: the linker may take the one for the other.
 Nested types and those of unnamed namespaces are excepted, and so are aliases in source files. And each library has its
 namespace: lrun::core (inline) for src/core, lrun::launcher for src/launcher, lrun::detail for what src/runtime does
-not define of include/lrun."""
+not define of include/lrun. The files of a folder may be compiled as one unit: a local function of one of them has no name
+that a function of another has, whose calls it could take."""
 import pathlib
 import re
 import sys
@@ -43,6 +44,22 @@ def type_problems(tags):
                 yield f"{place}: {program} has another type {tag['name']} at {other}"
 
 
+def is_local(tag):
+    return "__anon" in tag["scope"] or "static" in tag["properties"]
+
+
+def function_problems(tags):
+    first = {}
+    functions = [tag for tag in tags if tag["kind"] == "function" and tag["scopeKind"] in {"", "namespace"}
+                 and tag["path"].startswith("src/") and tag["path"].endswith(".cc")]
+    for tag in sorted(functions, key=is_local):
+        folder = pathlib.PurePath(tag["path"]).parent
+        other = first.setdefault((folder, tag["name"]), tag)
+        if is_local(tag) and other["path"] != tag["path"]:
+            yield (f"{tag['path']}:{tag['line']}: {other['path']} has another function {tag['name']}, and both may be "
+                   "compiled as one unit")
+
+
 def namespace_problems(root, files):
     for file in files:
         wanted = next((names for folder, name, names in NAMESPACES
@@ -56,7 +73,8 @@ def namespace_problems(root, files):
 def main():
     root = pathlib.Path(sys.argv[1])
     files = sources(root, ["src", "include"])
-    problems = [*type_problems(declarations(root, files)),
+    tags = declarations(root, files)
+    problems = [*type_problems(tags), *function_problems(tags),
                 *namespace_problems(root, sources(root, sys.argv[2:]) or files)]
     print(*problems, sep="\n", end="\n" if problems else "")
     sys.exit(1 if problems else 0)

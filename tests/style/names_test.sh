@@ -38,6 +38,17 @@ file src/core/base/a.h 'namespace lrun::inline core { enum class A {}; }'
 file include/lrun/a.h 'namespace lrun { using A = int; }'
 expect 1 'liblrun has another type A'
 
+# Local functions of one folder; those of two folders, and overloads of one file, are no breaks.
+file src/launcher/store/a.cc 'namespace lrun::launcher { namespace { int f(int) { return 1; } } }'
+file src/launcher/store/b.cc 'namespace lrun::launcher { namespace { int f(char) { return 1; } } }'
+expect 1 'b.cc:1: src/launcher/store/a.cc has another function f'
+file src/launcher/store/a.cc 'namespace lrun::launcher { static int f(int) { return 1; } }'
+file src/launcher/store/b.cc 'namespace lrun::launcher { int f(char) { return 1; } }'
+expect 1 'a.cc:1: src/launcher/store/b.cc has another function f'
+file src/launcher/store/a.cc 'namespace lrun::launcher { namespace { int f(int) { return 1; } int f(char) { return 1; } } }'
+file src/launcher/logs/b.cc 'namespace lrun::launcher { namespace { int f(char) { return 1; } } int A::f() {} }'
+expect 0 ''
+
 file src/core/base/a.cc 'namespace lrun {'
 expect 1 "src/core/base/a.cc:1: opens namespace 'lrun'"
 file src/launcher/cli/a.h 'namespace lrun::core {'

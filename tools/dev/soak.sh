@@ -5,7 +5,7 @@
 # Where many files are one unit, an #include that one of them lacks is not missed.
 soak_alone() {
   stage "every file compiled by itself, half an hour"
-  cmake --preset dev -B build/alone -DLRUN_UNITY_TESTS=OFF -DLRUN_PRECOMPILE=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 > /dev/null
+  cmake --preset dev -B build/alone -DCMAKE_UNITY_BUILD=OFF -DLRUN_PRECOMPILE=OFF -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 > /dev/null
   nice cmake --build build/alone --parallel "$(jobs)"
 }
 

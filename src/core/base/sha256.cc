@@ -30,7 +30,7 @@ constexpr std::array<std::uint32_t, kRounds> kConstants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-std::uint32_t word_at(std::string_view block, std::size_t index) {
+std::uint32_t big_endian_word(std::string_view block, std::size_t index) {
   std::uint32_t word = 0;
   for (const char byte : block.substr(index * sizeof word, sizeof word)) {
     word = (word << kBitsOfByte) | static_cast<unsigned char>(byte);
@@ -40,7 +40,7 @@ std::uint32_t word_at(std::string_view block, std::size_t index) {
 
 std::array<std::uint32_t, kRounds> schedule_of(std::string_view block) {
   std::array<std::uint32_t, kRounds> words{};
-  for (std::size_t i = 0; i < kBlockBytes / sizeof(std::uint32_t); ++i) words[i] = word_at(block, i);
+  for (std::size_t i = 0; i < kBlockBytes / sizeof(std::uint32_t); ++i) words[i] = big_endian_word(block, i);
   for (std::size_t i = kBlockBytes / sizeof(std::uint32_t); i < kRounds; ++i) {
     const std::uint32_t early = words[i - 15];
     const std::uint32_t late = words[i - 2];

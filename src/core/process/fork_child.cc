@@ -32,7 +32,7 @@ void reset_stop_signals() {
 }
 
 /// The sources may stand in each other's places: they are copied away first.
-bool place_standard_streams(const ForkRequest& request) {
+bool set_standard_streams(const ForkRequest& request) {
   int sources[] = {request.standard_input, request.standard_output, request.standard_error};
   for (int& source : sources) source = ::dup(source);
   bool placed = true;
@@ -52,7 +52,7 @@ void close_all_but(const std::vector<int>& kept) {
   if (::getppid() != parent) ::_exit(kNoStart);  // the parent died before the death signal was armed
   ready.reset();
   reset_stop_signals();
-  if (!place_standard_streams(request)) ::_exit(kNoStart);
+  if (!set_standard_streams(request)) ::_exit(kNoStart);
   close_all_but(request.descriptors);
   const sigset_t none = signal_set({});
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

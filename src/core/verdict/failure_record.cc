@@ -29,7 +29,7 @@ constexpr std::array<std::pair<Ending, std::string_view>, 4> kEndingNames{{
 }};
 constexpr std::size_t kMostRecordBytes = 64 * 1024;
 
-std::string_view name_of(Ending ending) {
+std::string_view ending_name(Ending ending) {
   for (const auto& [value, name] : kEndingNames) {
     if (value == ending) return name;
   }
@@ -163,8 +163,8 @@ std::string to_json(const FailureRecord& record) {
       json_string(record.node), record.node_rank, record.rank, record.local_rank, record.pid, record.attempt,
       json_string(record.device), record.steady_ns, record.wall_ns);
   json += fmt::format(R"(,"lifetime_ms":{},"ending":"{}","value":{},"core_dumped":{},"stop_signal":{},"cause":"{}")",
-                      record.lifetime_ms, name_of(record.ending), record.value, record.core_dumped, record.stop_signal,
-                      name_of(record.cause));
+                      record.lifetime_ms, ending_name(record.ending), record.value, record.core_dumped,
+                      record.stop_signal, name_of(record.cause));
   json += fmt::format(R"(,"error":{},"location":{},"detail":{},"evidence":{},"error_file":{},"error_time":{}}})",
                       json_string(record.error), json_string(record.location), json_string(record.detail),
                       json_array(record.evidence), json_string(record.error_file), record.error_time);

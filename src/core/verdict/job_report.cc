@@ -70,7 +70,7 @@ auto order_of(const Reason& reason) {
   return std::tuple(!reason.is_first_hand, reason.end_ns, reason.end.node_rank, reason.end.node);
 }
 
-std::optional<Reason> first_of(const std::optional<Reason>& one, const std::optional<Reason>& other) {
+std::optional<Reason> earlier_of(const std::optional<Reason>& one, const std::optional<Reason>& other) {
   if (!one || !other) return one ? one : other;
   return order_of(*other) < order_of(*one) ? other : one;
 }
@@ -147,8 +147,8 @@ bool leave_something_out(std::vector<FailureRecord>& failures) {
 JobReport merge_reports(const JobReport& one, const JobReport& other) {
   std::vector<FailureRecord> failures = one.failures;
   failures.insert(failures.end(), other.failures.begin(), other.failures.end());
-  return {.reason = first_of(one.reason, other.reason),
-          .joined = first_of(one.joined, other.joined),
+  return {.reason = earlier_of(one.reason, other.reason),
+          .joined = earlier_of(one.joined, other.joined),
           .wants_no_more = one.wants_no_more || other.wants_no_more,
           .is_incomplete = one.is_incomplete || other.is_incomplete,
           .grace_expired = one.grace_expired || other.grace_expired,

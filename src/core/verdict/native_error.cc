@@ -173,7 +173,7 @@ FoundError read_one_line(const std::vector<std::string>& lines, std::size_t name
   return found;
 }
 
-std::optional<FoundError> read_at(const std::vector<std::string>& lines, std::size_t i) {
+std::optional<FoundError> find_error_at(const std::vector<std::string>& lines, std::size_t i) {
   const std::string_view line(lines[i]);
   if (line.find(kThrown) != std::string_view::npos) return read_exception(lines, i);
   if (line.find(" panicked at ") != std::string_view::npos && line.starts_with("thread '")) {
@@ -214,7 +214,7 @@ std::optional<FaultReport> parse_fault_report(std::string_view line) {
 
 std::optional<FoundError> find_native_error(const std::vector<std::string>& lines) {
   for (std::size_t i = lines.size(); i-- > 0;) {
-    if (auto found = read_at(lines, i)) return found;
+    if (auto found = find_error_at(lines, i)) return found;
   }
   return std::nullopt;
 }

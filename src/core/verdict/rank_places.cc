@@ -12,7 +12,7 @@ constexpr std::size_t kMostPlaces = 8;
 constexpr std::size_t kMostNamedPlaces = 6;
 
 /// The rank that others wait for is at a rare place, so places of waiting ranks are dropped first.
-auto order_of(const RankPlace& place) {
+auto place_order(const RankPlace& place) {
   return std::tie(place.waits_for_others, place.place, place.verb, place.verb_all);
 }
 
@@ -28,8 +28,8 @@ std::string ranks_of(const RankPlace& place) {
 
 std::vector<RankPlace> merge_places(std::vector<RankPlace> one, const std::vector<RankPlace>& other) {
   for (const RankPlace& place : other) {
-    const auto same =
-        std::find_if(one.begin(), one.end(), [&](const RankPlace& mine) { return order_of(mine) == order_of(place); });
+    const auto same = std::find_if(one.begin(), one.end(),
+                                   [&](const RankPlace& mine) { return place_order(mine) == place_order(place); });
     if (same == one.end()) {
       one.push_back(place);
     } else {
@@ -37,7 +37,7 @@ std::vector<RankPlace> merge_places(std::vector<RankPlace> one, const std::vecto
       same->first_rank = std::min(same->first_rank, place.first_rank);
     }
   }
-  std::sort(one.begin(), one.end(), [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  std::sort(one.begin(), one.end(), [](const auto& a, const auto& b) { return place_order(a) < place_order(b); });
   if (one.size() > kMostPlaces) one.resize(kMostPlaces);
   return one;
 }

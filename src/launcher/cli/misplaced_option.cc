@@ -28,7 +28,7 @@ bool gives_number_of_workers(const LaunchRequest& request) {
 }
 
 /// The option whose whole name is `name`, or nullptr. Prefixes do not count here.
-const Flag* find_option(std::string_view name) {
+const Flag* flag_named(std::string_view name) {
   for (const std::string_view option : kCountOptions) {
     const Flag* const flag = find_flag(option);
     Words names = long_names_of(*flag);
@@ -57,7 +57,7 @@ std::optional<GivenValue> find_misplaced(const Words& command, bool on_gpus) {
   for (std::size_t i = 1; i < command.size() && command[i] != "--"; ++i) {
     const std::size_t equals = std::min(command[i].find('='), command[i].size());
     const std::string name = command[i].substr(0, equals);
-    const Flag* const flag = find_option(name);
+    const Flag* const flag = flag_named(name);
     const bool is_next = equals == command[i].size();
     if (flag == nullptr || (is_next && i + 1 == command.size())) continue;
     GivenValue given{flag, is_next ? command[i + 1] : command[i].substr(equals + 1), Source::kFlag, name};

@@ -34,7 +34,7 @@ std::string key_of(const GivenValue& given) {
   return toml_key(key);
 }
 
-std::string value_of(const GivenValue& given) {
+std::string printed_value(const GivenValue& given) {
   const bool once = given.text.empty() || given.text == "1" || given.text == "0";
   if (given.flag->value == ValueKind::kNone && once) return switch_value(given) ? "true" : "false";
   return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
@@ -54,7 +54,7 @@ std::string with_bytes_written_out(std::string_view text) {
 
 /// A value that TOML cannot hold becomes a comment, so that --config can still read the other lines.
 std::string setting_line(const std::string& before, const GivenValue& given, const std::string& after) {
-  const std::string value = value_of(given);
+  const std::string value = printed_value(given);
   const std::string shown = with_bytes_written_out(value);
   if (shown == value) return with_source(before + value + after, source_of(given));
   return with_source("# " + before + shown + after, source_of(given) + ", not UTF-8: a TOML file cannot have it");

@@ -104,7 +104,7 @@ constexpr Verb kVerbs[] = {
      kStackOptions},
 };
 
-[[noreturn]] void refuse_option(const Verb& verb, const std::string& name) {
+[[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
   std::vector<std::string> known{"--help"};
   for (const VerbOption& option : verb.options) known.push_back("--" + std::string(option.name));
   throw choice_error(fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name), name, known,
@@ -121,7 +121,7 @@ const VerbOption& find_option(const Verb& verb, const std::string& name) {
     if (folded.size() > 2 && candidate.starts_with(folded))
       found = &option;  // a test makes sure that no two options share a prefix
   }
-  if (found == nullptr) refuse_option(verb, name);
+  if (found == nullptr) refuse_verb_option(verb, name);
   return *found;
 }
 

@@ -21,7 +21,7 @@ bool is_cut_off(std::string_view text) {
 }
 
 /// The length of the control sequence (ESC '[' ... letter) that `text` begins with; 0: it is another one.
-std::size_t sequence_length(std::string_view text) {
+std::size_t escape_sequence_length(std::string_view text) {
   if (text.size() < 3 || text[1] != '[') return 0;
   const std::size_t last = text.find_first_not_of(kParameters, 2);
   return last == std::string_view::npos ? 0 : last + 1;
@@ -45,7 +45,7 @@ void OtherProgressLine::move(int columns) {
 std::size_t OtherProgressLine::take_one(std::string_view rest) {
   const char letter = rest.front();
   if (letter == '\x1b') {
-    const std::size_t length = sequence_length(rest);
+    const std::size_t length = escape_sequence_length(rest);
     const char what = length == 0 ? '\0' : rest[length - 1];
     if (what == 'C') move(number_in(rest));
     if (what == 'D') move(-number_in(rest));

@@ -65,7 +65,7 @@ std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node)
 }
 
 /// The job was given more GPUs than there are launchers, and the user did not mention them.
-void refuse_idle_gpus(const TaskPlace& task, std::size_t gpus, std::size_t ranks) {
+void refuse_idle_task_gpus(const TaskPlace& task, std::size_t gpus, std::size_t ranks) {
   const std::string devices = fmt::format("--devices {}", ranks);
   throw UserError(fmt::format("{} of this node would be idle: {} were given to {}", counted(gpus - ranks, "GPU"), gpus,
                               launchers_here(task)),
@@ -92,7 +92,7 @@ Setting<DeviceRequest> devices_of_node(const LaunchRequest& request, std::size_t
   const bool on_cpus = gpus == 0 && asked.kind == DeviceRequest::Kind::kAuto;
   if (asked.given() && asked.number() != 1 && !on_cpus) return request.devices;
   if (gpus > 0 && gpus < ranks) refuse_missing_gpus(task, gpus);
-  if (!request.devices.given() && gpus_given > 0 && gpus > ranks) refuse_idle_gpus(task, gpus, ranks);
+  if (!request.devices.given() && gpus_given > 0 && gpus > ranks) refuse_idle_task_gpus(task, gpus, ranks);
   return counted_by_launchers(request.devices, task.ranks_here);
 }
 

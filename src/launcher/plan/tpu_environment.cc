@@ -11,7 +11,7 @@ namespace lrun::launcher {
 namespace {
 
 /// Each chip has its own port, so that two runs on one host do not collide. The first is torch_xla's own.
-int port_of(const DeviceId& chip) {
+int chip_port(const DeviceId& chip) {
   constexpr int kFirst = 8476;
   return kFirst + whole_number<int>(chip.id).value_or(0);
 }
@@ -19,7 +19,7 @@ int port_of(const DeviceId& chip) {
 std::string addresses_of(const NodePlan& node) {
   std::string text;
   for (const DeviceId& chip : node.devices)
-    text += fmt::format("{}localhost:{}", text.empty() ? "" : ",", port_of(chip));
+    text += fmt::format("{}localhost:{}", text.empty() ? "" : ",", chip_port(chip));
   return text;
 }
 
@@ -49,7 +49,7 @@ void add_tpu_variables_of(const WorkerPlan& worker, bool alone, WorkerEnvironmen
   if (chip.kind != DeviceKind::kTpu) return;
   variables.emplace_back("TPU_VISIBLE_CHIPS", chip.id);
   if (!alone) return;
-  variables.emplace_back("TPU_PROCESS_PORT", std::to_string(port_of(chip)));
+  variables.emplace_back("TPU_PROCESS_PORT", std::to_string(chip_port(chip)));
   variables.emplace_back("CLOUD_TPU_TASK_ID", std::to_string(worker.local_rank));
 }
 

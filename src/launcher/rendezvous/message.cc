@@ -31,7 +31,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 24> kKinds{{
     {Kind::kOver, "over"},          {Kind::kEnded, "ended"},        {Kind::kNoRendezvous, "no_meeting"},
 }};
 
-std::string_view name_of(Kind kind) {
+std::string_view kind_name(Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& entry) { return entry.first == kind; })->second;
 }
 
@@ -86,7 +86,7 @@ bool is_whole(const LauncherMessage& message) {
 /// All but Membership::self.
 Json common_part(const LauncherMessage& message) {
   // Fields that have their default are left out: most messages are small, and there are many.
-  Json json = {{"kind", name_of(message.kind)}};
+  Json json = {{"kind", kind_name(message.kind)}};
   if (message.round != 0) json["round"] = message.round;
   if (!message.text.empty()) json["text"] = message.text;
   if (!message.hint.empty()) json["hint"] = message.hint;

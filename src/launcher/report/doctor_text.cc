@@ -78,7 +78,7 @@ std::string fact_lines(const MachineFacts& facts) {
   return text;
 }
 
-OrderedJson json_of(const std::vector<Finding>& findings) {
+OrderedJson json_of_findings(const std::vector<Finding>& findings) {
   OrderedJson list = OrderedJson::array();
   for (const Finding& finding : findings) {
     list.push_back(
@@ -118,7 +118,7 @@ std::string doctor_json(const MachineFacts& facts, const std::vector<Finding>& f
   const OrderedJson json = {
       {"schema", 1},
       {"healthy", is_healthy(findings)},
-      {"findings", json_of(findings)},
+      {"findings", json_of_findings(findings)},
       {"facts",
        {{"host", facts.host_name},
         {"addresses", facts.host_addresses},

@@ -12,7 +12,7 @@ struct Claimed {
   std::unordered_set<const at::TensorImpl*> tensors;
 };
 
-Claimed& claimed() {
+Claimed& all_claimed() {
   static Claimed& instance = *new Claimed;  // never destroyed: a model may be global and end later
   return instance;
 }
@@ -22,7 +22,7 @@ Claimed& claimed() {
 ParameterClaim::~ParameterClaim() { release(); }
 
 void ParameterClaim::take(const std::vector<NamedTensor>& parameters) {
-  Claimed& all = claimed();
+  Claimed& all = all_claimed();
   const std::lock_guard lock(all.mutex);
   for (const auto& [name, tensor] : parameters) {
     if (!all.tensors.contains(tensor.unsafeGetTensorImpl())) continue;
@@ -37,7 +37,7 @@ void ParameterClaim::take(const std::vector<NamedTensor>& parameters) {
 }
 
 void ParameterClaim::release() noexcept {
-  Claimed& all = claimed();
+  Claimed& all = all_claimed();
   const std::lock_guard lock(all.mutex);
   for (const at::Tensor& tensor : tensors_) all.tensors.erase(tensor.unsafeGetTensorImpl());
   tensors_.clear();

@@ -36,16 +36,16 @@ struct Slot {
 };
 static_assert(std::is_trivially_copyable_v<Slot> && sizeof(Slot) == 4096);
 
-[[noreturn]] void fail(int error, const char* what) {
+[[noreturn]] void throw_board_error(int error, const char* what) {
   throw std::system_error(error, std::generic_category(), std::string("the memory of a launch: ") + what);
 }
 
 void write(int fd, const void* data, std::size_t size, std::uint64_t offset) {
-  if (const int error = write_at(fd, data, size, offset)) fail(error, "pwrite");
+  if (const int error = write_at(fd, data, size, offset)) throw_board_error(error, "pwrite");
 }
 
 void read(int fd, void* data, std::size_t size, std::uint64_t offset) {
-  if (const int error = read_at(fd, data, size, offset)) fail(error, "pread");
+  if (const int error = read_at(fd, data, size, offset)) throw_board_error(error, "pread");
 }
 
 std::uint64_t slot_offset(int local_rank) {
@@ -54,7 +54,7 @@ std::uint64_t slot_offset(int local_rank) {
 
 std::uint64_t size_of(int fd) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0) fail(errno, "fstat");
+  if (::fstat(fd, &status) != 0) throw_board_error(errno, "fstat");
   return static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -62,7 +62,7 @@ std::uint64_t size_of(int fd) {
 
 LaunchBoard LaunchBoard::create(int ranks, int history) {
   Fd memory(::memfd_create("lrun-launch", MFD_CLOEXEC));
-  if (!memory) fail(errno, "memfd_create");
+  if (!memory) throw_board_error(errno, "memfd_create");
   const Slot fresh{};
   for (int local_rank = 0; local_rank < ranks; ++local_rank) {
     write(memory.get(), &fresh, sizeof fresh, slot_offset(local_rank));
@@ -75,7 +75,7 @@ LaunchBoard LaunchBoard::create(int ranks, int history) {
 LaunchBoard LaunchBoard::open(Fd memory) {
   Header header;
   read(memory.get(), &header, sizeof header, 0);
-  if (header.magic != kBoardMagic) fail(EPROTO, "of another version of liblrun");
+  if (header.magic != kBoardMagic) throw_board_error(EPROTO, "of another version of liblrun");
   return {std::move(memory), static_cast<int>(header.ranks), static_cast<int>(header.history)};
 }
 

@@ -31,7 +31,7 @@ struct EntryHeader {
   std::uint64_t bytes = 0;
 };
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void throw_history_error(int error, const std::string& what) {
   throw std::system_error(error, std::generic_category(), "what launches returned: " + what);
 }
 
@@ -41,7 +41,7 @@ Fd file_without_name() {
   if (file) return file;
   std::string path = folder + "/lrun-launches-XXXXXX";  // a file system without unnamed files
   file = Fd(::mkostemp(path.data(), O_CLOEXEC));
-  if (!file) fail(errno, "a file in " + folder);
+  if (!file) throw_history_error(errno, "a file in " + folder);
   ::unlink(path.c_str());
   return file;
 }
@@ -119,17 +119,17 @@ void LaunchHistory::append(const PastLaunch& launch) {
   if (error == 0) error = write_at(fd(), launch.bytes.data(), launch.bytes.size(), written_ + sizeof header);
   if (error != 0) {
     [[maybe_unused]] const int shortened = ::ftruncate(fd(), static_cast<off_t>(written_));  // gives room back
-    fail(error, "write");
+    throw_history_error(error, "write");
   }
   written_ += sizeof header + launch.bytes.size();
 }
 
 PastLaunch LaunchHistory::read_next() {
   EntryHeader header;
-  if (const int error = read_at(fd(), &header, sizeof header, read_)) fail(error, "read");
+  if (const int error = read_at(fd(), &header, sizeof header, read_)) throw_history_error(error, "read");
   PastLaunch launch{header.outcome, header.rank, header.code, std::string(header.bytes, '\0')};
   if (const int error = read_at(fd(), launch.bytes.data(), launch.bytes.size(), read_ + sizeof header)) {
-    fail(error, "read");
+    throw_history_error(error, "read");
   }
   read_ += sizeof header + header.bytes;
   return launch;

@@ -9,12 +9,14 @@
 namespace lrun::detail {
 namespace {
 
-[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void throw_socket_error(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
 
 }  // namespace
 
 PortReservation::PortReservation() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  if (!socket_) fail("socket");
+  if (!socket_) throw_socket_error("socket");
   const int yes = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   sockaddr_in address{};
@@ -22,8 +24,8 @@ PortReservation::PortReservation() : socket_(::socket(AF_INET, SOCK_STREAM | SOC
   address.sin_addr.s_addr = htonl(INADDR_ANY);
   socklen_t size = sizeof address;
   void* const raw = &address;
-  if (::bind(socket_.get(), static_cast<sockaddr*>(raw), size) != 0) fail("bind");
-  if (::getsockname(socket_.get(), static_cast<sockaddr*>(raw), &size) != 0) fail("getsockname");
+  if (::bind(socket_.get(), static_cast<sockaddr*>(raw), size) != 0) throw_socket_error("bind");
+  if (::getsockname(socket_.get(), static_cast<sockaddr*>(raw), &size) != 0) throw_socket_error("getsockname");
   port_ = ntohs(address.sin_port);
 }
 

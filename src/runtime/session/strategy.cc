@@ -63,7 +63,7 @@ std::vector<std::string> known_names() {
 std::string ranks(int count) { return std::to_string(count) + " ranks"; }
 
 /// Lrun's own strategies determine the number of processes.
-void require_fit(const std::string& name, const World& world, std::size_t devices) {
+void require_devices_fit(const std::string& name, const World& world, std::size_t devices) {
   if (name == "single" && world.world_size > 1) {
     throw Unsupported("strategy 'single' is for one rank, and there are " + std::to_string(world.world_size) +
                       ": use 'ddp'");
@@ -151,7 +151,7 @@ std::string choose_strategy(const std::string& asked, const World& world, std::s
   std::string name = given.empty() ? "ddp" : given;
   const auto names = known_names();
   if (is_among(names, name)) {
-    require_fit(name, world, devices);
+    require_devices_fit(name, world, devices);
     return name;
   }
   if (is_among(kStartsRanksFromWithin, name)) {

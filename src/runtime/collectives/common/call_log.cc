@@ -20,7 +20,7 @@ std::string text_of(const Call& call) {
   return text.str();
 }
 
-std::optional<Call> call_of(const std::string& line) {
+std::optional<Call> parse_call(const std::string& line) {
   std::istringstream text(line);
   Call call;
   std::int32_t operation = 0;
@@ -46,7 +46,7 @@ std::optional<CallHistory> CallHistory::parse(const std::string& text) {
   std::istringstream first(lines.front());
   if (!(first >> history.first)) return std::nullopt;
   for (std::size_t index = 1; index < lines.size(); ++index) {
-    const auto call = call_of(lines[index]);
+    const auto call = parse_call(lines[index]);
     if (!call) return std::nullopt;
     history.calls.push_back(*call);
   }
