@@ -148,7 +148,7 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='doctor status report stack'
+_lrun_verbs='status report stack doctor completion help'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
@@ -157,6 +157,7 @@ _lrun_options_of_verb() {
     status) values='--json --help' ;;
     report) values='--html --help' ;;
     stack) values='--brief --json --pids --help' ;;
+    *) values='--help' ;;
   esac
 }
 
@@ -173,18 +174,28 @@ _lrun_runs() {
   done
 }
 
+# What may stand behind verb $1, in `values`.
+_lrun_arguments_of_verb() {
+  case $1 in
+    doctor) values='' ;;
+    completion) values='bash zsh fish' ;;
+    help) values=$_lrun_verbs ;;
+    *) values=$(_lrun_runs) ;;
+  esac
+}
+
 _lrun_reply_verb() {
   if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --html ]]; then
     compopt -o filenames 2> /dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$2")
     return
   fi
-  if [[ $2 == -* || $1 == doctor ]]; then
+  if [[ $2 == -* ]]; then
     _lrun_options_of_verb "$1"
-    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$2")
   else
-    mapfile -t COMPREPLY < <(compgen -W "$(_lrun_runs)" -- "$2")
+    _lrun_arguments_of_verb "$1"
   fi
+  mapfile -t COMPREPLY < <(compgen -W "$values" -- "$2")
 }
 
 _lrun() {

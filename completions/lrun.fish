@@ -82,6 +82,17 @@ function __lrun_program
     string escape -- $words
 end
 
+# Prints the verbs with a description each.
+function __lrun_verbs
+    printf '%s\t%s\n' \
+        status 'What runs here' \
+        report 'What happened in a run' \
+        stack 'The stack of every rank' \
+        doctor 'Problems of this machine' \
+        completion 'Completions for a shell' \
+        help 'The help of a verb'
+end
+
 # Prints what may follow verb $argv[1]: its options, or the runs that left a folder.
 function __lrun_complete_verb
     if string match -q -- '-*' (commandline -ct)
@@ -94,6 +105,8 @@ function __lrun_complete_verb
                 printf '%s\n' --html --help
             case stack
                 printf '%s\n' --brief --json --pids --help
+            case '*'
+                printf '%s\n' --help
         end
         return
     end
@@ -101,7 +114,16 @@ function __lrun_complete_verb
         __fish_complete_path (commandline -ct)
         return
     end
-    test $argv[1] = doctor; and return
+    switch $argv[1]
+        case doctor
+            return
+        case completion
+            printf '%s\n' bash zsh fish
+            return
+        case help
+            __lrun_verbs
+            return
+    end
     set -l state $LRUN_STATE
     set -q state[1]; or set state $HOME/.local/state/lrun
     for lock in $state/*/lock
@@ -112,11 +134,11 @@ end
 
 function __lrun_complete_program
     set -l line (commandline -opc)
-    if set -q line[2]; and contains -- $line[2] doctor status report stack
+    if set -q line[2]; and string match -q -- $line[2]\t'*' (__lrun_verbs)
         __lrun_complete_verb $line[2]
         return
     end
-    set -q line[2]; or printf '%s\n' doctor status report stack
+    set -q line[2]; or __lrun_verbs
     set -l words (__lrun_program)
     set -l current (commandline -ct)
     if set -q words[1]

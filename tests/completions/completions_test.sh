@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a real shell offers for lrun. usage: completions_test.sh bash|zsh|fish COMPLETIONS PRINT_FLAGS
+# What a real shell offers for lrun. usage: completions_test.sh bash|zsh|fish COMPLETIONS PRINT_FLAGS LRUN
 set -euo pipefail
-shell=$1 completions=$(realpath "$2") print_flags=$(realpath "$3")
+shell=$1 completions=$(realpath "$2") print_flags=$(realpath "$3") lrun=$(realpath "$4")
 here=$(cd "$(dirname "$0")" && pwd)
 command -v "$shell" > /dev/null || { echo "SKIPPED: $shell is not installed"; exit 77; }
 work=$(mktemp -d)
@@ -10,6 +10,8 @@ export HOME=$work XDG_CONFIG_HOME=$work XDG_DATA_HOME=$work TERM=dumb
 mkdir "$work/folder" && cd "$work/folder"
 mkdir data && touch train.py && printf '#!/bin/sh\n' > train && chmod +x train
 
+case $shell in zsh) file=_lrun ;; *) file=lrun.$shell ;; esac
+"$lrun" completion "$shell" | cmp - "$completions/$file"
 case $shell in
   bash) offered() { bash --norc "$here/complete_bash.sh" "$completions" "$1" | sort -u; } ;;
   zsh) offered() { zsh -f "$here/complete_zsh.zsh" "$completions" "$1" | sort -u; } ;;
@@ -78,6 +80,12 @@ among 'lrun report --html tr' train.py
 among 'lrun doc' doctor
 among 'lrun doctor --ho' --hosts
 never 'lrun doctor ' 20260102-run-one
+among 'lrun completio' completion
+exactly 'lrun completion ' bash zsh fish
+exactly 'lrun completion z' zsh
+exactly 'lrun help st' stack status
+never 'lrun help ' 20260102-run-one
+among 'lrun help --h' --help
 among 'lrun --bind n' numa
 among 'lrun --signals-to-handle SIGT' SIGTERM
 exactly 'lrun status ' 20260102-run-one 20260103-run-two

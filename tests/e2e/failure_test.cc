@@ -171,13 +171,10 @@ TEST(Failure, NamesNoLogsWhereThereAreNone) {
   EXPECT_EQ(lrun.err().find("logs: "), std::string::npos) << lrun.err();
 }
 
-TEST(Failure, WordsThatAreVerbsElsewhereLeadToOurOptions) {
-  for (const auto& [word, hint] : {std::pair("help", "lrun --help"), std::pair("version", "lrun --version")}) {
-    LrunProcess lrun({word});
-    EXPECT_EQ(lrun.wait().code, 127);
-    EXPECT_NE(lrun.err().find("lrun: hint: did you mean '" + std::string(hint) + "'?\n"), std::string::npos)
-        << lrun.err();
-  }
+TEST(Failure, AWordThatIsAVerbElsewhereLeadsToOurOption) {
+  LrunProcess lrun({"version"});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_NE(lrun.err().find("lrun: hint: did you mean 'lrun --version'?\n"), std::string::npos) << lrun.err();
 }
 
 TEST(Failure, AMissingPythonIsToldWithTheScriptThatNeedsIt) {

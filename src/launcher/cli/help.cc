@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kColumns = 79;  // some terminals wrap a full line of 80
 constexpr std::size_t kShortHelpIndent = 33;
-constexpr std::size_t kVerbIndent = 18;
+constexpr std::size_t kVerbIndent = 28;
 
 constexpr std::string_view kUsage = "usage: lrun [options] [--] PROGRAM [ARGS...]\n";
 
@@ -35,6 +35,9 @@ constexpr std::string_view kExitCodes =
     "  125         lrun rejected the command line, the plan or the resources\n"
     "  126, 127    PROGRAM cannot be executed, or does not exist\n"
     "  After Ctrl-C or SIGTERM lrun stops the workers and ends by that signal.\n";
+
+constexpr std::string_view kRunMeans =
+    "RUN is the id of a run, the beginning or end of one, the name from --rdzv-id, or the directory of the run.";
 
 /// Words wrapped at kColumns, each line indented.
 std::string wrapped(std::string_view text, std::size_t indent) {
@@ -126,21 +129,27 @@ std::string later_flags() {
 std::string verb_options(const Verb& verb) {
   std::string text = "Options:\n";
   for (const VerbOption& option : verb.options) {
-    text += "  --" + std::string(option.name) +
+    const std::string letter = option.letter == '\0' ? "" : std::string{'-', option.letter, ',', ' '};
+    text += "  " + letter + "--" + std::string(option.name) +
             (option.placeholder.empty() ? "" : " " + std::string(option.placeholder)) + "\n" +
             wrapped(option.details, 6);
   }
-  return text + "\n";
+  return text;
 }
 
-std::string verbs_help() {
-  std::string text = "Verbs, as the first word (see 'lrun VERB --help'):\n";
+/// 'status [RUN]'.
+std::string usage_of(const Verb& verb) {
+  return std::string(verb.name) + (verb.arguments.empty() ? "" : " ") + std::string(verb.arguments);
+}
+
+std::string verb_lines(const std::string& before, std::size_t indent) {
+  std::string text;
   for (const Verb& verb : verb_table()) {
-    std::string line = "  " + std::string(verb.name) + (verb.takes_run ? " [RUN]" : "");
-    line.resize(std::max(kVerbIndent, line.size() + 2), ' ');
+    std::string line = before + usage_of(verb);
+    line.resize(std::max(indent, line.size() + 2), ' ');
     text += line + std::string(verb.brief) + "\n";
   }
-  return text + "\n";
+  return text;
 }
 
 }  // namespace
@@ -153,6 +162,7 @@ std::string short_help() {
     line.resize(std::max(kShortHelpIndent, line.size() + 2), ' ');
     text += line + std::string(flag.brief) + "\n";
   }
+  text += "\n" + verb_lines("  lrun ", kShortHelpIndent);
   return text + "\nExample: lrun --devices 2 ./train --epochs 3    (more: lrun --help, man lrun)\n";
 }
 
@@ -170,22 +180,19 @@ std::string long_help() {
                                 FlagGroup::kOutput, FlagGroup::kRun, FlagGroup::kInformation}) {
     text += group_help(group);
   }
-  return text + verbs_help() + later_flags() + std::string(kExitCodes);
+  text += "Verbs, as the first word (see 'lrun help VERB'):\n" + verb_lines("  ", kVerbIndent) + "\n";
+  return text + later_flags() + std::string(kExitCodes);
 }
 
 std::string verb_help(VerbRequest::Kind kind) {
   std::string text;
   for (const Verb& verb : verb_table()) {
     if (verb.kind != kind) continue;
-    text +=
-        "usage: lrun " + std::string(verb.name) + (verb.takes_run ? " [options] [RUN]\n\n" : " [options]\n\n") +
-        wrapped(verb.details, 0) + "\n" + verb_options(verb) +
-        (verb.takes_run
-             ? wrapped(
-                   "RUN is the id of a run, the beginning or end of one, the name from --rdzv-id, or the directory of "
-                   "the run.",
-                   0)
-             : "");
+    const std::string options = verb.options.empty() ? "" : " [options]";
+    const std::string arguments = verb.arguments.empty() ? "" : " " + std::string(verb.arguments);
+    text += "usage: lrun " + std::string(verb.name) + options + arguments + "\n\n" + wrapped(verb.details, 0);
+    if (!verb.options.empty()) text += "\n" + verb_options(verb);
+    if (verb.arguments.find("RUN") != std::string_view::npos) text += "\n" + wrapped(kRunMeans, 0);
   }
   return text;
 }

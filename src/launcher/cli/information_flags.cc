@@ -59,13 +59,11 @@ constexpr Flag kInformationFlags[] = {
     {.name = "verbose",
      .short_names = "v",
      .group = FlagGroup::kInformation,
-     .brief = "print what lrun does (-vv prints more)",
      .details = "Print on stderr what lrun does, and the environment variables that lrun changes for the workers. Give "
                 "it twice for more.",
      .apply = set_verbosity},
     {.name = "version",
      .group = FlagGroup::kInformation,
-     .brief = "print the version",
      .details = "Print the version and exit.",
      .lrun_variable = false,
      .action = FlagAction::kVersion},

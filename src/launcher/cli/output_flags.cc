@@ -115,7 +115,6 @@ constexpr Flag kOutputFlags[] = {
      .value = kRequired,
      .placeholder = "DIR",
      .group = FlagGroup::kOutput,
-     .brief = "where log files go",
      .details = "The directory for log files, one per rank and stream; it is created if missing. Use '/dev/null' for "
                 "no log files.",
      .default_value = "the run directory",

@@ -85,7 +85,6 @@ constexpr Flag kProgramFlags[] = {
     {.name = "module",
      .short_names = "m",
      .group = FlagGroup::kProgram,
-     .brief = "PROGRAM is a Python module (python -m)",
      .details = "PROGRAM is a Python module, to be run with 'python -u -m'.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::module>},
@@ -124,7 +123,6 @@ constexpr Flag kProgramFlags[] = {
      .value = kRequired,
      .placeholder = "LAUNCHER",
      .group = FlagGroup::kProgram,
-     .brief = "use the defaults of lrun or torchrun",
      .details = "Use the defaults of this launcher. 'torchrun': Python runs every PROGRAM unless --no-python is given, "
                 "workers use the terminal directly, OpenMP gets one thread, and there are no verbs. A link to lrun "
                 "named 'torchrun' does the same. A link named 'horovodrun' also accepts the options of horovodrun and "

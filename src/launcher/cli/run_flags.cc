@@ -19,7 +19,6 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "TIME",
      .group = FlagGroup::kRun,
-     .brief = "time between SIGTERM and SIGKILL",
      .details = "The time that workers have to exit after SIGTERM before lrun sends SIGKILL: '30', '30s', '1.5m', "
                 "'250ms', '2h'. A bare number is in seconds; 0 kills at once.",
      .example = "30s",

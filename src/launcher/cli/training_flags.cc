@@ -50,7 +50,6 @@ constexpr Flag kTrainingFlags[] = {
      .value = kRequired,
      .placeholder = "NAME",
      .group = FlagGroup::kTraining,
-     .brief = "auto, nccl, gloo, shm or shm+gloo",
      .details = "How workers exchange tensors. 'auto' is nccl for GPUs, shm for CPU workers on one host, and shm+gloo "
                 "for CPU workers on several: shm inside each host, gloo between them. 'gloo' uses TCP between all "
                 "workers.",
@@ -62,7 +61,6 @@ constexpr Flag kTrainingFlags[] = {
      .value = kRequired,
      .placeholder = "N",
      .group = FlagGroup::kTraining,
-     .brief = "seed for all workers",
      .details = "The seed of all workers, in LRUN_SEED: a whole number from 0 to 18446744073709551615.",
      .apply = set_number<std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), &LaunchRequest::seed>},
     {.name = "master-port",

@@ -68,7 +68,7 @@ void hosts(const std::string& value, VerbRequest& request) {
 constexpr VerbOption kDoctorOptions[] = {
     {"hosts", "HOST,...", "Also try to reach these hosts over TCP.", hosts},
     {"json", "", "Print one JSON object.", json},
-    {"verbose", "", "Also show passed checks.", verbose},
+    {"verbose", "", "Also show passed checks.", verbose, 'v'},
 };
 
 constexpr VerbOption kStatusOptions[] = {
@@ -86,22 +86,71 @@ constexpr VerbOption kStackOptions[] = {
     {"pids", "[RANK:]PID,...", "Look at these processes instead of those of a run.", pids},
 };
 
+[[noreturn]] void refuse_argument(const Verb& verb, const std::string& problem) {
+  throw UserError("'lrun " + std::string(verb.name) + "' takes " + problem,
+                  "to run a program of that name, write 'lrun -- " + std::string(verb.name) + "'");
+}
+
+void take_run(const Verb& verb, const std::string& word, VerbRequest& request) {
+  if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes gives an empty word");
+  if (!request.run.empty()) refuse_argument(verb, "one RUN, got '" + request.run + "' and '" + word + "'");
+  request.run = word;
+}
+
+void take_shell(const Verb& verb, const std::string& word, VerbRequest& request) {
+  const std::vector<std::string> shells{"bash", "zsh", "fish"};
+  if (std::find(shells.begin(), shells.end(), word) == shells.end()) {
+    throw choice_error("no completions for '" + word + "'", word, shells, "write 'bash', 'zsh' or 'fish'");
+  }
+  if (!request.shell.empty()) refuse_argument(verb, "one SHELL, got '" + request.shell + "' and '" + word + "'");
+  request.shell = word;
+}
+
+/// 'lrun help stack' is 'lrun stack --help'.
+void take_verb(const Verb& verb, const std::string& word, VerbRequest& request) {
+  if (request.help) refuse_argument(verb, "one VERB");
+  const Verb* const asked = find_verb(word);
+  if (asked == nullptr) {
+    std::vector<std::string> known;
+    for (const Verb& each : verb_table()) known.emplace_back(each.name);
+    throw choice_error("no verb '" + word + "'", word, known, "'lrun -h' lists the verbs");
+  }
+  request = {.kind = asked->kind, .help = true};
+}
+
 constexpr Verb kVerbs[] = {
-    {"doctor", VerbRequest::Kind::kDoctor, "find problems of this machine that break training",
-     "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, /dev/shm, "
-     "limits, CPU quota, names, loopback, clock, and disk space for logs. Prints every problem with its fix and exits "
-     "with 1; without problems it prints nothing and exits with 0.",
-     kDoctorOptions, false},
-    {"status", VerbRequest::Kind::kStatus, "the runs on this host, and each rank's last line",
+    {"status", VerbRequest::Kind::kStatus, "what runs here, and each rank's last line",
      "Shows each live run with its start time and attempt, and the state and last line of each rank. RUN selects one "
      "of the runs.",
-     kStatusOptions},
+     kStatusOptions, "[RUN]", take_run},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
-     "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions},
+     "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
+     take_run},
     {"stack", VerbRequest::Kind::kStack, "the stack of every rank of a run",
      "Shows where every rank of a running job is: its system call, its native stack and its Python stack. Identical "
      "stacks are grouped. RUN may be left out when only one job is running.",
-     kStackOptions},
+     kStackOptions, "[RUN]", take_run},
+    {"doctor", VerbRequest::Kind::kDoctor, "problems of this machine that break training",
+     "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, /dev/shm, "
+     "limits, CPU quota, names, loopback, clock, and disk space for logs. Prints every problem with its fix and exits "
+     "with 1; without problems it prints nothing and exits with 0.",
+     kDoctorOptions, ""},
+    {"completion",
+     VerbRequest::Kind::kCompletion,
+     "print the completions for bash, zsh or fish",
+     "Prints what makes a shell complete lrun's options, their values, verbs and runs. For bash, in ~/.bashrc: source "
+     "<(lrun completion bash). For zsh: lrun completion zsh > DIR/_lrun, where DIR is a directory of $fpath. For fish: "
+     "lrun completion fish > ~/.config/fish/completions/lrun.fish.",
+     {},
+     "SHELL",
+     take_shell},
+    {"help",
+     VerbRequest::Kind::kHelp,
+     "the help of a verb",
+     "Shows what 'lrun VERB --help' shows, or else 'lrun -h'.",
+     {},
+     "[VERB]",
+     take_verb},
 };
 
 [[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
@@ -116,6 +165,7 @@ const VerbOption& find_option(const Verb& verb, const std::string& name) {
   const std::string folded = folded_name(name);
   const VerbOption* found = nullptr;
   for (const VerbOption& option : verb.options) {
+    if (option.letter != '\0' && name == std::string{'-', option.letter}) return option;
     const std::string candidate = "--" + std::string(option.name);
     if (candidate == folded) return option;
     if (folded.size() > 2 && candidate.starts_with(folded))
@@ -141,8 +191,11 @@ class VerbReader {
       if (word.size() > 1 && word.front() == '-') {
         read_option(word);
       } else {
-        read_run(word);
+        read_argument(word);
       }
+    }
+    if (verb_.kind == VerbRequest::Kind::kCompletion && request_.shell.empty()) {
+      throw UserError("'lrun completion' needs the name of a shell", "write 'lrun completion bash', or zsh or fish");
     }
     return std::move(request_);
   }
@@ -151,8 +204,7 @@ class VerbReader {
   void read_option(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);
-    const VerbOption& option =
-        find_option(verb_, name == "-v" && verb_.kind == VerbRequest::Kind::kDoctor ? "--verbose" : name);
+    const VerbOption& option = find_option(verb_, name);
     std::optional<std::string> value;
     if (equals < word.size()) value = word.substr(equals + 1);
     if (option.placeholder.empty() && value) {
@@ -167,19 +219,9 @@ class VerbReader {
     option.apply(value.value_or(""), request_);
   }
 
-  void read_run(const std::string& word) {
-    if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes gives an empty word");
-    if (!verb_.takes_run) {
-      const std::string verb(verb_.name);
-      throw UserError("'lrun " + verb + "' takes no argument, got '" + word + "'",
-                      "to run a program of that name, write 'lrun -- " + verb + "'");
-    }
-    if (!request_.run.empty()) {
-      const std::string verb(verb_.name);
-      throw UserError("'lrun " + verb + "' takes one RUN, got '" + request_.run + "' and '" + word + "'",
-                      "to run a program of that name, write 'lrun -- " + verb + "'");
-    }
-    request_.run = word;
+  void read_argument(const std::string& word) {
+    if (verb_.take == nullptr) refuse_argument(verb_, "no argument, got '" + word + "'");
+    verb_.take(verb_, word, request_);
   }
 
   const Verb& verb_;

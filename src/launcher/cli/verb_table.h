@@ -11,7 +11,7 @@ namespace lrun::launcher {
 
 /// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kReport, kStack, kDoctor };
+  enum class Kind { kStatus, kReport, kStack, kDoctor, kCompletion, kHelp };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only print the help of the verb
@@ -22,6 +22,7 @@ struct VerbRequest {
   std::vector<std::string> hosts;      ///< to be reached from this host
   bool verbose = false;                ///< also print passed checks
   bool brief = false;                  ///< only print one sentence
+  std::string shell;                   ///< the shell that completes: bash, zsh or fish
 
   bool operator==(const VerbRequest&) const = default;
 };
@@ -33,16 +34,19 @@ struct VerbOption {
   std::string_view details;      ///< a sentence of --help
   /// \throws UserError  the value is not allowed.
   void (*apply)(const std::string& value, VerbRequest& request);
+  char letter = '\0';  ///< the short name; '\0': none
 };
 
-/// One verb: all that parser, help, the check of the man page, and completions know about it. RUN is its only argument.
+/// One verb: all that parser, help, the check of the man page, and completions know about it.
 struct Verb {
   std::string_view name;
   VerbRequest::Kind kind;
-  std::string_view brief;    ///< one line of `lrun --help`
+  std::string_view brief;    ///< one line of `lrun -h`
   std::string_view details;  ///< the paragraph of `lrun VERB --help`
   std::span<const VerbOption> options;
-  bool takes_run = true;
+  std::string_view arguments;  ///< as help prints them: '[RUN]'; empty: none
+  /// Takes one argument. nullptr: there are none. \throws UserError  it is not allowed.
+  void (*take)(const Verb& verb, const std::string& word, VerbRequest& request) = nullptr;
 };
 
 /// The table, in the order of help and man page.
@@ -51,7 +55,7 @@ std::span<const Verb> verb_table();
 /// The verb with this name, or nullptr.
 const Verb* find_verb(std::string_view name);
 
-/// Reads the words after the verb: options and at most one RUN, in any order, and '-h' or '--help' anywhere.
+/// Reads the words after the verb: options and arguments, in any order, and '-h' or '--help' anywhere.
 /// \throws UserError  with the mistake and what to type instead.
 VerbRequest parse_verb(const Verb& verb, const std::vector<std::string>& words);
 

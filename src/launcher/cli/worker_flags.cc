@@ -113,7 +113,6 @@ constexpr Flag kWorkerFlags[] = {
     {.name = "accelerator",
      .value = kRequired,
      .placeholder = "KIND",
-     .brief = "auto, cpu, gpu or tpu",
      .details = "The kind of device: 'gpu' (or 'cuda'), 'cpu' or 'tpu'. 'auto' uses GPUs if the node has any. 'tpu' "
                 "implies --strategy tpu.",
      .choices = "auto cpu gpu tpu",
@@ -122,7 +121,6 @@ constexpr Flag kWorkerFlags[] = {
      .apply = set_choice<kAccelerators, &LaunchRequest::accelerator>},
     {.name = "isolate-gpus",
      .aliases = "virtual-local-rank",
-     .brief = "each worker sees only its own GPU",
      .details = "Set CUDA_VISIBLE_DEVICES of each worker to its own GPU (HIP_VISIBLE_DEVICES for AMD, ZE_AFFINITY_MASK "
                 "for Intel) and LOCAL_RANK to 0, as torchrun's --virtual-local-rank does. Without it all workers of a "
                 "node see all chosen GPUs. Workers on MIG instances are always isolated, because a process can use "

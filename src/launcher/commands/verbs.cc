@@ -1,6 +1,7 @@
 #include "commands/verbs.h"
 
 #include "cli/help.h"
+#include "commands/completion_script.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 
@@ -17,6 +18,10 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
       return stack_verb(request, environment, sink);
     case VerbRequest::Kind::kDoctor:
       return doctor_verb(request, environment, sink);
+    case VerbRequest::Kind::kCompletion:
+      return print_to_stdout(completion_script(request.shell), sink) ? 0 : kExitRefused;
+    case VerbRequest::Kind::kHelp:
+      return print_to_stdout(short_help(), sink) ? 0 : kExitRefused;
   }
   return kExitRefused;
 }

@@ -23,7 +23,7 @@ namespace {
 /// The verb of lrun that was probably meant by a program that is not there.
 std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
-  if (program == "help" || program == "version") return "--" + program;
+  if (program == "version") return "--version";
   if (program == "run" || program == "launch") return "PROGRAM";
   std::vector<std::string> verbs;
   for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);

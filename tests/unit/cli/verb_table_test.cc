@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,14 +9,16 @@
 namespace lrun::launcher {
 namespace {
 
+using ::testing::HasSubstr;
 using Action = ParsedCommandLine::Action;
 using Words = std::vector<std::string>;
 
 TEST(Verb, CountsOnlyAsTheFirstWord) {
   for (const Verb& verb : verb_table()) {
     const std::string name(verb.name);
-    EXPECT_EQ(parse({name}).action, Action::kVerb) << name;
-    EXPECT_EQ(parse({name}).verb.kind, verb.kind) << name;
+    const Words line = verb.arguments == "SHELL" ? Words{name, "bash"} : Words{name};
+    EXPECT_EQ(parse(line).action, Action::kVerb) << name;
+    EXPECT_EQ(parse(line).verb.kind, verb.kind) << name;
     EXPECT_EQ(request_of({"--", name}).command, Words{name});
     EXPECT_EQ(request_of({"-v", name}).command, Words{name});
     EXPECT_EQ(request_of({"./" + name}).command, Words{"./" + name});
@@ -79,12 +82,33 @@ TEST(Verb, OptionsOfOneVerbBeginDifferently) {
 
 TEST(Verb, HelpNamesEveryVerbAndItsOptions) {
   for (const Verb& verb : verb_table()) {
-    EXPECT_NE(long_help().find("  " + std::string(verb.name) + (verb.takes_run ? " [RUN] " : " ")), std::string::npos)
-        << verb.name;
+    const std::string arguments = verb.arguments.empty() ? "" : " " + std::string(verb.arguments);
+    for (const std::string& help : {short_help(), long_help()}) {
+      EXPECT_THAT(help, HasSubstr(std::string(verb.name) + arguments + "  ")) << verb.name;
+      EXPECT_THAT(help, HasSubstr(std::string(verb.brief) + "\n"));
+    }
     for (const VerbOption& option : verb.options) {
-      EXPECT_NE(verb_help(verb.kind).find("  --" + std::string(option.name)), std::string::npos) << option.name;
+      EXPECT_THAT(verb_help(verb.kind), HasSubstr(" --" + std::string(option.name)));
     }
   }
+}
+
+TEST(Verb, HelpOfAVerbIsThatOfItsOption) {
+  EXPECT_EQ(parse({"help", "stack"}).verb, parse({"stack", "--help"}).verb);
+  EXPECT_EQ(parse({"help"}).verb, VerbRequest{.kind = VerbRequest::Kind::kHelp});
+  EXPECT_EQ(refusal({"help", "stakc"}), "lrun: error: no verb 'stakc'\nlrun: hint: did you mean 'stack'?\n");
+  EXPECT_EQ(refusal({"help", "train.py"}), "lrun: error: no verb 'train.py'\nlrun: hint: 'lrun -h' lists the verbs\n");
+  EXPECT_THAT(refusal({"help", "stack", "report"}), mentions({"'lrun help' takes one VERB", "'lrun -- help'"}));
+}
+
+TEST(Verb, CompletionTakesTheNameOfAShell) {
+  for (const std::string shell : {"bash", "zsh", "fish"}) EXPECT_EQ(parse({"completion", shell}).verb.shell, shell);
+  EXPECT_EQ(refusal({"completion"}),
+            "lrun: error: 'lrun completion' needs the name of a shell\n"
+            "lrun: hint: write 'lrun completion bash', or zsh or fish\n");
+  EXPECT_EQ(refusal({"completion", "bsh"}),
+            "lrun: error: no completions for 'bsh'\nlrun: hint: did you mean 'bash'?\n");
+  EXPECT_THAT(refusal({"completion", "bash", "zsh"}), mentions({"one SHELL", "'bash'", "'zsh'"}));
 }
 
 TEST(Verb, TakesTheShortNameOfVerbose) {
