@@ -148,13 +148,14 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status report stack doctor completion help'
+_lrun_verbs='status logs report stack doctor completion help'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
   case $1 in
     doctor) values='--hosts --json --verbose --help' ;;
     status) values='--json --help' ;;
+    logs) values='--attempt --follow --grep --stream --tail --help' ;;
     report) values='--html --help' ;;
     stack) values='--brief --json --pids --help' ;;
     *) values='--help' ;;
@@ -188,6 +189,9 @@ _lrun_reply_verb() {
   if [[ ${COMP_WORDS[COMP_CWORD - 1]} == --html ]]; then
     compopt -o filenames 2> /dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$2")
+    return
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --stream ]]; then
+    mapfile -t COMPREPLY < <(compgen -W 'stdout stderr' -- "$2")
     return
   fi
   if [[ $2 == -* ]]; then

@@ -86,6 +86,7 @@ end
 function __lrun_verbs
     printf '%s\t%s\n' \
         status 'What runs here' \
+        logs 'What ranks wrote' \
         report 'What happened in a run' \
         stack 'The stack of every rank' \
         doctor 'Problems of this machine' \
@@ -101,6 +102,8 @@ function __lrun_complete_verb
                 printf '%s\n' --hosts --json --verbose --help
             case status
                 printf '%s\n' --json --help
+            case logs
+                printf '%s\n' --attempt --follow --grep --stream --tail --help
             case report
                 printf '%s\n' --html --help
             case stack
@@ -112,6 +115,10 @@ function __lrun_complete_verb
     end
     if test (commandline -opc)[-1] = --html
         __fish_complete_path (commandline -ct)
+        return
+    end
+    if test (commandline -opc)[-1] = --stream
+        printf '%s\n' stdout stderr
         return
     end
     switch $argv[1]

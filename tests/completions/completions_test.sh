@@ -80,6 +80,10 @@ among 'lrun report --html tr' train.py
 among 'lrun doc' doctor
 among 'lrun doctor --ho' --hosts
 never 'lrun doctor ' 20260102-run-one
+among 'lrun log' logs
+among 'lrun logs ' 20260102-run-one
+exactly 'lrun logs --stream ' stdout stderr
+among 'lrun logs --fol' --follow
 among 'lrun completio' completion
 exactly 'lrun completion ' bash zsh fish
 exactly 'lrun completion z' zsh

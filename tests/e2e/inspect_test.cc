@@ -212,6 +212,73 @@ TEST(Stack, NeedsARunThatIsAlive) {
                             "'\nlrun: hint: LRUN_STATE names another place\n");
 }
 
+TEST(Logs, AreTheLinesOfTheRanksWithTheRankInFront) {
+  LrunProcess run({"-n", "3", "sh", "-c", "echo out $RANK; echo err $RANK >&2; printf 'end %s' $RANK"});
+  ASSERT_EQ(run.wait().code, 0);
+  Beside all(run, {"logs"});
+  EXPECT_EQ(all.wait().code, 0) << all.err();
+  EXPECT_EQ(all.out(),
+            "[0] out 0\n[0] end 0\n[0] err 0\n[1] out 1\n[1] end 1\n[1] err 1\n[2] out 2\n[2] end 2\n[2] err 2\n");
+  Beside some(run, {"logs", run.run_folder().filename().string(), "0,2", "--grep", "r", "--tail", "1"});
+  EXPECT_EQ(some.wait().code, 0) << some.err();
+  EXPECT_EQ(some.out(), "[0] err 0\n[2] err 2\n");
+  Beside out(run, {"logs", "1", "--stream", "stdout", "--grep", "nothing"});
+  EXPECT_EQ(out.wait().code, 0);
+  EXPECT_EQ(out.out(), "");
+  EXPECT_EQ(out.err(), "lrun: note: no line there has 'nothing'\n");
+}
+
+TEST(Logs, OfWhatIsNotThereAreRefusedInOneLineAndAHint) {
+  LrunProcess run({"-n", "2", "--log-dir", "/dev/null", "true"});
+  ASSERT_EQ(run.wait().code, 0);
+  const std::string id = run.run_folder().filename().string();
+  Beside none(run, {"logs"});
+  EXPECT_EQ(none.wait().code, 125);
+  EXPECT_EQ(none.err(),
+            "lrun: error: run '" + id + "' has no log files\nlrun: hint: 'lrun report " + id + "' says how it went\n");
+  LrunProcess logged({"-n", "2", "echo", "here"});
+  ASSERT_EQ(logged.wait().code, 0);
+  const std::string name = logged.run_folder().filename().string();
+  Beside rank(logged, {"logs", "1-3", "4"});
+  EXPECT_EQ(rank.wait().code, 125);
+  EXPECT_EQ(rank.err(),
+            "lrun: error: run '" + name + "' has no rank 4 on this host\nlrun: hint: here it has ranks 0-1\n");
+  Beside attempt(logged, {"logs", "--attempt", "1"});
+  EXPECT_EQ(attempt.wait().code, 125);
+  EXPECT_EQ(attempt.err(), "lrun: error: run '" + name + "' has no attempt 1\nlrun: hint: its last attempt is 0\n");
+}
+
+TEST(Logs, FollowARunThroughItsAttemptsToItsEnd) {
+  const TemporaryFolder folder;
+  const std::string go = (folder / "go").string();
+  LrunProcess run({"-n", "1", "--max-restarts", "1", "--restart-backoff", "0", "sh", "-c",
+                   "echo attempt $TORCHELASTIC_RESTART_COUNT; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || "
+                   "{ while [ ! -e " +
+                       go + " ]; do sleep 0.05; done; exit 3; }"});
+  ASSERT_TRUE(run.wait_for("[0] attempt 0"));
+  wait_for_socket(run);
+  Beside logs(run, {"logs", "-f"});
+  ASSERT_TRUE(logs.wait_for("[0] attempt 0"));
+  std::ofstream(go).close();
+  EXPECT_EQ(run.wait().code, 0) << run.err();
+  EXPECT_EQ(logs.wait().code, 0) << logs.err();
+  EXPECT_EQ(logs.out(), "[0] attempt 0\n[0] attempt 1\n");
+  Beside first(run, {"logs", "--attempt", "0"});
+  EXPECT_EQ(first.wait().code, 0) << first.err();
+  EXPECT_EQ(first.out(), "[0] attempt 0\n");
+  Beside over(run, {"logs", "-f"});
+  EXPECT_EQ(over.wait().code, 125) << "nothing is alive";
+}
+
+TEST(Logs, OnATerminalHaveNoEscapeSequencesOfWorkers) {
+  LrunProcess run({"-n", "1", "sh", "-c", "printf '1%%\\r2%%\\n\\033[31mred\\033[2J\\033]0;title\\007\\n'"});
+  ASSERT_EQ(run.wait().code, 0);
+  LrunProcess logs({"logs"},
+                   {.environment = {{"LRUN_STATE", run.state().string()}, {"NO_COLOR", "1"}}, .terminal = true});
+  EXPECT_EQ(logs.wait().code, 0);
+  EXPECT_EQ(logs.err(), "[0] 2%\r\n[0] red\r\n");
+}
+
 TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   LrunProcess run(
       {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});

@@ -19,7 +19,7 @@ names_of now > "$work/now"
 names_of . | sort > "$work/flag_names"
 awk -F'\t' '$1 == "verb"' "$work/table" > "$work/verbs"
 # The options of verbs have a section of their own; elsewhere they may be mentioned.
-{ cat "$work/flag_names"; cut -f3 "$work/verbs" | tr ' ' '\n' | grep '^--' || true; } | sort -u > "$work/own"
+{ cat "$work/flag_names"; cut -f3,4 --output-delimiter=' ' "$work/verbs" | tr ' ' '\n' | grep '^-' || true; } | sort -u > "$work/own"
 awk -F'\t' '$1 == "horovodrun" { print $2 }' "$work/table" > "$work/horovodrun"
 tr ' ' '\n' < "$work/horovodrun" | sort -u - "$work/own" > "$work/all"
 [ "$(wc -l < "$work/now")" -ge 20 ] || complain "print_flags printed no table"

@@ -1,7 +1,7 @@
 // Prints the tables that documents are held to, one row a line, fields separated by tabs:
 //   flag      now|later  short names  long names  choices  variables   group  word: the next one is its value
 //   contract  NAME
-//   verb      NAME  options
+//   verb      NAME  options     their short names
 //   horovodrun  names of an option that only horovodrun has
 // With the argument 'help' or 'short_help' the text of --help or -h. An empty field is '.'.
 #include <cstdio>
@@ -55,8 +55,12 @@ int main(int argc, char** argv) {
   }
   for (const lrun::launcher::Verb& verb : lrun::launcher::verb_table()) {
     std::string options;
-    for (const lrun::launcher::VerbOption& option : verb.options) options += " --" + std::string(option.name);
-    std::printf("verb\t%s\t%s\n", std::string(verb.name).c_str(), field(options).c_str());
+    std::string letters;
+    for (const lrun::launcher::VerbOption& option : verb.options) {
+      options += " --" + std::string(option.name);
+      if (option.letter != '\0') letters += std::string{' ', '-', option.letter};
+    }
+    std::printf("verb\t%s\t%s\t%s\n", std::string(verb.name).c_str(), field(options).c_str(), field(letters).c_str());
   }
   return 0;
 }

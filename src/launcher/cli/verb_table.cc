@@ -46,6 +46,28 @@ void pids(const std::string& value, VerbRequest& request) {
   throw UserError("'--pids' takes at most 4096 processes", "choose fewer processes");
 }
 
+/// The value of '--tail' or '--attempt'.
+int number_of_option(const char* option, const std::string& value) {
+  if (const auto count = natural_number(value)) return *count;
+  throw UserError(fmt::format("'{} {}' is not a number", option, value), fmt::format("write '{} 2'", option));
+}
+
+void follow(const std::string&, VerbRequest& request) { request.follow = true; }
+
+void grep(const std::string& value, VerbRequest& request) { request.text = value; }
+
+void attempt(const std::string& value, VerbRequest& request) { request.attempt = number_of_option("--attempt", value); }
+
+void tail(const std::string& value, VerbRequest& request) { request.last_lines = number_of_option("--tail", value); }
+
+void stream(const std::string& value, VerbRequest& request) {
+  if (value != "stdout" && value != "stderr") {
+    throw choice_error("'--stream " + value + "': there is no such stream", value, {"stdout", "stderr"},
+                       "write '--stream stdout' or '--stream stderr'");
+  }
+  request.stream = value == "stdout" ? LogStream::kOut : LogStream::kErr;
+}
+
 void brief(const std::string&, VerbRequest& request) { request.brief = true; }
 
 void verbose(const std::string&, VerbRequest& request) { request.verbose = true; }
@@ -75,6 +97,18 @@ constexpr VerbOption kStatusOptions[] = {
     {"json", "", "Print one JSON object.", json},
 };
 
+constexpr VerbOption kLogsOptions[] = {
+    {"attempt", "N", "Print what was written in this attempt; 0 is the first. Default: the last one.", attempt},
+    {"follow", "",
+     "Also print what is being written, and the next attempts, until the run ends. The default RUN is the only one "
+     "that "
+     "is alive.",
+     follow, 'f'},
+    {"grep", "TEXT", "Print only lines that have TEXT.", grep},
+    {"stream", "NAME", "Print only what was written to stdout, or only what was written to stderr.", stream},
+    {"tail", "N", "Print only the last N lines of each rank's stdout and of its stderr.", tail},
+};
+
 constexpr VerbOption kReportOptions[] = {
     {"html", "FILE", "Also write the report as one self-contained HTML page with a plot.", html},
 };
@@ -95,6 +129,14 @@ void take_run(const Verb& verb, const std::string& word, VerbRequest& request) {
   if (word.empty()) throw UserError("the name of RUN is empty", "an unset variable in quotes gives an empty word");
   if (!request.run.empty()) refuse_argument(verb, "one RUN, got '" + request.run + "' and '" + word + "'");
   request.run = word;
+}
+
+/// A list of ranks, or else RUN, which may be digits, too: an id begins with a date.
+void take_run_or_ranks(const Verb& verb, const std::string& word, VerbRequest& request) {
+  constexpr int kMostRank = 99'999;
+  const std::optional<Wrapper::Ranks> ranks = parse_ranks(word);
+  if (!ranks || ranks->back().second > kMostRank) return take_run(verb, word, request);
+  request.ranks.insert(request.ranks.end(), ranks->begin(), ranks->end());
 }
 
 void take_shell(const Verb& verb, const std::string& word, VerbRequest& request) {
@@ -123,6 +165,11 @@ constexpr Verb kVerbs[] = {
      "Shows each live run with its start time and attempt, and the state and last line of each rank. RUN selects one "
      "of the runs.",
      kStatusOptions, "[RUN]", take_run},
+    {"logs", VerbRequest::Kind::kLogs, "what ranks of a run wrote",
+     "Prints what the ranks of a run wrote, one rank after the other, with the rank in front. RANK is '3', '0,2' or "
+     "'0-3,7'; without one all ranks of this host are printed. The default RUN is the last one. On a terminal colours "
+     "and other escape sequences of workers are left out.",
+     kLogsOptions, "[RUN] [RANK...]", take_run_or_ranks},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},

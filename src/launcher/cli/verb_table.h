@@ -1,17 +1,20 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/log_stream.h"
 #include "inspect/rank_process.h"
+#include "plan/wrapper.h"
 
 namespace lrun::launcher {
 
 /// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kReport, kStack, kDoctor, kCompletion, kHelp };
+  enum class Kind { kStatus, kLogs, kReport, kStack, kDoctor, kCompletion, kHelp };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only print the help of the verb
@@ -20,6 +23,12 @@ struct VerbRequest {
   std::string html_file;               ///< the file for the page; empty: no page
   std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
   std::vector<std::string> hosts;      ///< to be reached from this host
+  Wrapper::Ranks ranks;                ///< whose lines to print; empty: of all
+  bool follow = false;                 ///< print lines until the run ends
+  std::optional<LogStream> stream;     ///< of a worker, to be printed; empty: both
+  std::string text;                    ///< that printed lines have
+  std::optional<int> attempt;          ///< empty: the last one
+  std::optional<int> last_lines;       ///< of each log file; empty: all
   bool verbose = false;                ///< also print passed checks
   bool brief = false;                  ///< only print one sentence
   std::string shell;                   ///< the shell that completes: bash, zsh or fish

@@ -1,9 +1,13 @@
+// In: the name of a run, as the user typed it. Out: the run, or a UserError that names those there are. The verbs call
+// it.
 #include "commands/find_run.h"
 
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "base/nearest.h"
+#include "base/small_file.h"
 #include "base/user_error.h"
 #include "inspect/run_directory.h"
 
@@ -11,6 +15,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
 /// 'a, b or c': the newest of them.
 std::string newest_of(const std::vector<RunEntry>& runs) {
@@ -77,6 +82,17 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   if (runs.empty())
     throw UserError("no run is alive in '" + state_folder.string() + "'", "LRUN_STATE names another place");
   throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+}
+
+std::optional<Timeline> find_timeline(const RunEntry& run) {
+  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostEventBytes);
+  return events ? timeline_from_events(*events) : std::nullopt;
+}
+
+Timeline timeline_of(const RunEntry& run) {
+  std::optional<Timeline> timeline = find_timeline(run);
+  if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
+  return *std::move(timeline);
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {

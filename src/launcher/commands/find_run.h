@@ -1,10 +1,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "inspect/run_list.h"
+#include "report/timeline.h"
 
 namespace lrun::launcher {
 
@@ -20,5 +22,10 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
+
+/// What happened in a run, as its events tell. Empty: it left none.
+std::optional<Timeline> find_timeline(const RunEntry& run);
+/// The same. \throws UserError  it left none.
+Timeline timeline_of(const RunEntry& run);
 
 }  // namespace lrun::launcher

@@ -28,11 +28,8 @@ constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
 /// Where the launcher does not see what workers print first, the files do.
 void add_first_outputs(Timeline& timeline) {
   if (timeline.logs.empty()) return;
-  const std::filesystem::path logs = std::filesystem::path(timeline.logs).parent_path();
   for (WorkerSpan& worker : timeline.workers) {
-    const std::string attempt = fmt::format("attempt_{}", worker.attempt);
-    const std::int64_t born =
-        first_output_ms(logs / attempt / std::to_string(worker.local_rank)) - worker.clock_ahead_ms;
+    const std::int64_t born = first_output_ms(timeline.log_folder_of(worker)) - worker.clock_ahead_ms;
     const bool is_after_its_end = worker.ended_ms != 0 && born > worker.ended_ms;  // somebody set the clock meanwhile
     if (born >= worker.spawned_ms && !is_after_its_end)
       worker.milestones.push_back({born, "first output", worker.spawned_order});
@@ -64,13 +61,11 @@ void write_page(const std::string& file, std::string_view page) {
 
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_named(request.run, state_folder(environment));
-  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostRunFileBytes);
-  std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
-  if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
-  add_first_outputs(*timeline);
+  Timeline timeline = timeline_of(run);
+  add_first_outputs(timeline);
   const std::string verdict = verdict_of(run);
-  if (!request.html_file.empty()) write_page(request.html_file, timeline_html(*timeline, verdict));
-  const std::string text = timeline_text(*timeline) + (verdict.empty() ? "" : "\n") + verdict;
+  if (!request.html_file.empty()) write_page(request.html_file, timeline_html(timeline, verdict));
+  const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }
 

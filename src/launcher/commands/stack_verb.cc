@@ -3,7 +3,6 @@
 #include <csignal>
 
 #include "base/event_loop.h"
-#include "base/small_file.h"
 #include "base/user_error.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
@@ -14,18 +13,15 @@
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/stack_text.h"
-#include "report/timeline.h"
 
 namespace lrun::launcher {
 namespace {
 
 constexpr Duration kAnswerLimit(2000);
-constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
 /// The launcher may be what hangs: its events tell whom it started last.
 std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& sink) {
-  const std::string events = read_small_file(run.folder / "events.jsonl", kMostEventBytes).value_or("");
-  const std::optional<Timeline> timeline = timeline_from_events(events);
+  const std::optional<Timeline> timeline = find_timeline(run);
   if (!timeline || timeline->workers.empty()) {
     throw UserError("run '" + run.id + "' does not answer", "name its processes: 'lrun stack --pids 4242,4243'");
   }

@@ -12,6 +12,8 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
   switch (request.kind) {
     case VerbRequest::Kind::kStatus:
       return status_verb(request, environment, sink);
+    case VerbRequest::Kind::kLogs:
+      return logs_verb(request, environment, sink);
     case VerbRequest::Kind::kReport:
       return report_verb(request, environment, sink);
     case VerbRequest::Kind::kStack:

@@ -16,6 +16,9 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
 /// `lrun report [RUN]`, of the last run without one.
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
+/// `lrun logs [RUN] [RANK...]`, of the last run without one.
+int logs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
+
 /// `lrun stack [RUN]`.
 int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 

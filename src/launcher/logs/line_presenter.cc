@@ -25,14 +25,6 @@ bool redraws(std::string_view piece) {
   return at != std::string_view::npos && piece.substr(at) != "\r\n";
 }
 
-/// The line as a terminal shows it after it redrew itself, with its newline.
-std::string_view drawn_last(std::string_view line) {
-  const std::size_t last = line.find_last_not_of("\r\n");
-  if (last == std::string_view::npos) return line;
-  const std::size_t start = line.rfind('\r', last);
-  return start == std::string_view::npos ? line : line.substr(start + 1);
-}
-
 }  // namespace
 
 LinePresenter::LinePresenter(EventLoop& loop, Console& console, const LogOptions& options)

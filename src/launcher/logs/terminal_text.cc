@@ -51,6 +51,13 @@ std::string terminal_safe(std::string_view text) {
   return safe;
 }
 
+std::string_view drawn_last(std::string_view line) {
+  const std::size_t last = line.find_last_not_of("\r\n");
+  if (last == std::string_view::npos) return line;
+  const std::size_t start = line.rfind('\r', last);
+  return start == std::string_view::npos ? line : line.substr(start + 1);
+}
+
 std::string fitted(std::string_view text, int columns) {
   std::size_t at = 0;
   for (int used = 0; at < text.size();) {

@@ -10,6 +10,9 @@ namespace lrun::launcher {
 /// and those that turn the writing direction are shown as '\x07' and '\u202e'. A tab stays. Newlines are not expected.
 std::string terminal_safe(std::string_view text);
 
+/// The line as a terminal shows it after it redrew itself with '\r', with its newline.
+std::string_view drawn_last(std::string_view line);
+
 /// The beginning of `text` that takes at most `columns` columns, a character one column. Escape sequences take none;
 /// when something was cut off, colours end.
 std::string fitted(std::string_view text, int columns);

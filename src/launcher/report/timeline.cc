@@ -149,6 +149,11 @@ std::vector<WorkerSpan> Timeline::last_workers() const {
   return last;
 }
 
+std::filesystem::path Timeline::log_folder_of(const WorkerSpan& worker) const {
+  const std::filesystem::path all = std::filesystem::path(logs).parent_path();
+  return all / fmt::format("attempt_{}", worker.attempt) / std::to_string(worker.local_rank);
+}
+
 std::vector<std::string> Timeline::milestone_names() const {
   std::vector<Milestone> all;
   for (const WorkerSpan& worker : workers) all.insert(all.end(), worker.milestones.begin(), worker.milestones.end());

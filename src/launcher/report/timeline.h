@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,8 @@ struct Timeline {
   [[nodiscard]] std::int64_t last_ms() const;
   /// Those that were started last: of a time before the nodes of the job changed there may be others with their ranks.
   [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
+  /// The folder of a worker's log files. Only where `logs` is not empty.
+  [[nodiscard]] std::filesystem::path log_folder_of(const WorkerSpan& worker) const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
   bool operator==(const Timeline&) const = default;

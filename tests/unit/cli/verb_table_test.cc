@@ -58,6 +58,24 @@ TEST(Verb, DoctorTakesHostsAndNoRun) {
   EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
 }
 
+TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
+  const VerbRequest expected{.kind = VerbRequest::Kind::kLogs, .run = "20261126", .ranks = {{3, 3}, {0, 2}, {7, 7}}};
+  EXPECT_EQ(parse({"logs", "20261126", "3", "0-2,7"}).verb, expected) << "ids begin with a date";
+  EXPECT_EQ(parse({"logs", "3", "20261126", "0-2,7"}).verb, expected);
+  EXPECT_EQ(parse({"logs", "2-1"}).verb.run, "2-1") << "no list of ranks";
+  EXPECT_THAT(refusal({"logs", "a", "b"}), mentions({"'lrun logs' takes one RUN", "'a'", "'b'"}));
+  const VerbRequest chosen =
+      parse({"logs", "-f", "--stream=stderr", "--grep", "x", "--attempt", "1", "--tail", "5"}).verb;
+  EXPECT_TRUE(chosen.follow);
+  EXPECT_EQ(chosen.stream, LogStream::kErr);
+  EXPECT_EQ(chosen.text, "x");
+  EXPECT_EQ(chosen.attempt, 1);
+  EXPECT_EQ(chosen.last_lines, 5);
+  EXPECT_EQ(refusal({"logs", "--tail", "-1"}),
+            "lrun: error: '--tail -1' is not a number\nlrun: hint: write '--tail 2'\n");
+  EXPECT_THAT(refusal({"logs", "--stream", "stder"}), mentions({"'--stream stder'", "did you mean 'stderr'?"}));
+}
+
 TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
   EXPECT_EQ(parse({"stack", "--pids", "7:42,43"}).verb.processes, (std::vector<RankProcess>{{7, 42}, {1, 43}}));
   EXPECT_EQ(parse({"stack", "--pids=42"}).verb.processes, (std::vector<RankProcess>{{0, 42}}));

@@ -7,6 +7,12 @@
 namespace lrun::launcher {
 namespace {
 
+TEST(TerminalText, OfALineThatRedrewItselfIsWhatItDrewLast) {
+  EXPECT_EQ(drawn_last("10%\r50%\r100%\n"), "100%\n");
+  EXPECT_EQ(drawn_last("done\r\n"), "done\r\n") << "a terminal's end of a line";
+  EXPECT_EQ(drawn_last("\r\n"), "\r\n");
+}
+
 TEST(TerminalSafe, LeavesOrdinaryTextAlone) {
   EXPECT_EQ(terminal_safe("loss\t0.25 \xC3\xBC \xE2\x82\xAC \xF0\x9F\x94\xA5"),
             "loss\t0.25 \xC3\xBC \xE2\x82\xAC \xF0\x9F\x94\xA5");

@@ -1,0 +1,209 @@
+// In: `lrun logs`, a run's events and its log files. Out: the workers' lines on stdout, with the rank in front.
+// run_verb() calls it.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/message.h"
+#include "base/rank_list.h"
+#include "base/user_error.h"
+#include "commands/find_run.h"
+#include "commands/verbs.h"
+#include "inspect/run_directory.h"
+#include "logs/log_file_reader.h"
+#include "logs/log_files.h"
+#include "logs/rank_prefix.h"
+#include "logs/terminal_text.h"
+#include "process/exit_codes.h"
+#include "report/diagnostics.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// Prints lines in the form of the console, many in one write.
+class LinePrinter {
+ public:
+  LinePrinter(std::string text, MessageSink& sink)
+      : text_(std::move(text)),
+        sink_(sink),
+        terminal_(::isatty(STDOUT_FILENO) == 1),
+        colour_(takes_colour(STDOUT_FILENO)) {}
+
+  /// A terminal gets neither escape sequences of workers nor what a bar drew before it drew itself anew.
+  void take(int rank, int width, std::string_view line) {
+    if (line.find(text_) == std::string_view::npos) return;
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    out_ += rank_prefix(rank, width, colour_);
+    if (terminal_) {
+      line = drawn_last(line);
+      out_ += terminal_safe(line.substr(0, line.find_last_not_of('\r') + 1));
+    } else {
+      out_ += line;
+    }
+    out_ += '\n';
+    any_ = true;
+    constexpr std::size_t kMostKept = std::size_t{64} * 1024;
+    if (out_.size() > kMostKept) flush();
+  }
+
+  void flush() {
+    if (!failed_ && !out_.empty()) failed_ = !print_to_stdout(out_, sink_);
+    out_.clear();
+  }
+
+  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] bool any() const { return any_; }
+
+ private:
+  std::string text_;
+  MessageSink& sink_;
+  bool terminal_;
+  bool colour_;
+  bool failed_ = false;
+  bool any_ = false;
+  std::string out_;
+};
+
+bool wants_rank(const Wrapper::Ranks& ranks, int rank) {
+  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [rank](const auto& range) {
+           return range.first <= rank && rank <= range.second;
+         });
+}
+
+/// The workers of an attempt. After a change of nodes one may have another rank: a file has the last one.
+std::vector<WorkerSpan> workers_of(const Timeline& timeline, int attempt) {
+  std::vector<WorkerSpan> workers;
+  for (auto worker = timeline.workers.rbegin(); worker != timeline.workers.rend(); ++worker) {
+    const bool has_file = std::any_of(workers.begin(), workers.end(),
+                                      [&](const WorkerSpan& other) { return other.local_rank == worker->local_rank; });
+    if (worker->attempt == attempt && !has_file) workers.push_back(*worker);
+  }
+  std::sort(workers.begin(), workers.end(),
+            [](const WorkerSpan& one, const WorkerSpan& other) { return one.rank < other.rank; });
+  return workers;
+}
+
+int last_attempt(const Timeline& timeline) { return timeline.workers.empty() ? 0 : timeline.workers.back().attempt; }
+
+void refuse_what_is_not_there(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
+  if (timeline.logs.empty()) {
+    throw UserError("run '" + run.id + "' has no log files", "'lrun report " + run.id + "' says how it went");
+  }
+  const std::vector<WorkerSpan> workers = workers_of(timeline, request.attempt.value_or(last_attempt(timeline)));
+  if (workers.empty()) {
+    throw UserError(fmt::format("run '{}' has no attempt {}", run.id, request.attempt.value_or(0)),
+                    fmt::format("its last attempt is {}", last_attempt(timeline)));
+  }
+  for (const auto& [first, last] : request.ranks) {
+    const Wrapper::Ranks range{{first, last}};
+    if (std::any_of(workers.begin(), workers.end(), [&](const auto& one) { return wants_rank(range, one.rank); }))
+      continue;
+    std::vector<int> there;
+    for (const WorkerSpan& worker : workers) there.push_back(worker.rank);
+    throw UserError(fmt::format("run '{}' has no rank {} on this host", run.id, first),
+                    "here it has " + ranks_text(there));
+  }
+}
+
+/// The log files of one attempt, in the order in which they are printed.
+class AttemptLogs {
+ public:
+  AttemptLogs(const Timeline& timeline, int attempt, const VerbRequest& request, LinePrinter& printer)
+      : attempt_(attempt), width_(rank_width(timeline.world_size)), printer_(&printer) {
+    for (const WorkerSpan& worker : workers_of(timeline, attempt)) {
+      if (!wants_rank(request.ranks, worker.rank)) continue;
+      const std::filesystem::path folder = timeline.log_folder_of(worker).parent_path();
+      for (const LogStream stream : kLogStreams) {
+        if (request.stream && request.stream != stream) continue;
+        files_.emplace_back(worker.rank, LogFileReader(folder / LogFiles::place_of(worker.local_rank, stream)));
+      }
+    }
+  }
+
+  [[nodiscard]] int attempt() const { return attempt_; }
+
+  void skip_to_last(int lines) {
+    for (auto& [rank, file] : files_) file.skip_to_last(static_cast<std::uint64_t>(lines));
+  }
+
+  /// Prints what has been written since the last call. \param to_its_end  nothing will be written any more
+  void print(bool to_its_end) {
+    for (auto& [rank, file] : files_) {
+      const auto take = [this, rank = rank](std::string_view piece) { printer_->take(rank, width_, piece); };
+      if (printer_->failed()) return;
+      file.read(take);
+      if (to_its_end) file.finish(take);
+    }
+    printer_->flush();
+  }
+
+ private:
+  int attempt_;
+  int width_;
+  LinePrinter* printer_;
+  std::vector<std::pair<int, LogFileReader>> files_;
+};
+
+/// Waits for a moment; log files on a file system of another host announce no changes. \return false when nobody reads
+/// stdout any more
+bool wait_for_more() {
+  constexpr int kMomentMs = 200;
+  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return ::poll(&out, 1, kMomentMs) <= 0 || (out.revents & POLLERR) == 0;
+}
+
+std::uintmax_t size_of_events(const RunEntry& run) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(run.folder / "events.jsonl", error);
+  return error ? 0 : size;
+}
+
+void follow(const RunEntry& run, AttemptLogs logs, const VerbRequest& request, LinePrinter& printer) {
+  std::uintmax_t known = 0;
+  for (bool over = false; !over && !printer.failed();) {
+    over = is_stale(run.folder);  // asked first: what was written before it ended is there
+    const std::uintmax_t size = size_of_events(run);
+    logs.print(over);
+    if (!request.attempt && size != std::exchange(known, size)) {
+      const Timeline timeline = timeline_of(run);
+      for (int next = logs.attempt() + 1; next <= last_attempt(timeline); ++next) {
+        logs.print(true);
+        logs = AttemptLogs(timeline, next, request, printer);
+      }
+      logs.print(over);
+    }
+    if (!over && !wait_for_more()) return;
+  }
+}
+
+}  // namespace
+
+int logs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
+  const std::filesystem::path state = state_folder(environment);
+  const bool of_living = request.follow && request.run.empty();
+  const RunEntry run = of_living ? living_run(request.run, state, "lrun logs -f") : run_named(request.run, state);
+  const Timeline timeline = timeline_of(run);
+  refuse_what_is_not_there(run, timeline, request);
+  LinePrinter printer(request.text, sink);
+  AttemptLogs logs(timeline, request.attempt.value_or(last_attempt(timeline)), request, printer);
+  if (request.last_lines) logs.skip_to_last(*request.last_lines);
+  if (request.follow) {
+    follow(run, std::move(logs), request, printer);
+  } else {
+    logs.print(true);
+  }
+  if (!printer.any()) {
+    sink.note(request.text.empty() ? "run '" + run.id + "' wrote nothing there"
+                                   : "no line there has '" + request.text + "'");
+  }
+  return printer.failed() ? kExitRefused : 0;
+}
+
+}  // namespace lrun::launcher
