@@ -148,7 +148,7 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status logs report stack doctor completion help'
+_lrun_verbs='status logs runs report stack doctor completion help'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
@@ -156,6 +156,7 @@ _lrun_options_of_verb() {
     doctor) values='--hosts --json --verbose --help' ;;
     status) values='--json --help' ;;
     logs) values='--attempt --follow --grep --stream --tail --help' ;;
+    runs) values='--json --help' ;;
     report) values='--html --help' ;;
     stack) values='--brief --json --pids --help' ;;
     *) values='--help' ;;
@@ -178,7 +179,7 @@ _lrun_runs() {
 # What may stand behind verb $1, in `values`.
 _lrun_arguments_of_verb() {
   case $1 in
-    doctor) values='' ;;
+    runs | doctor) values='' ;;
     completion) values='bash zsh fish' ;;
     help) values=$_lrun_verbs ;;
     *) values=$(_lrun_runs) ;;

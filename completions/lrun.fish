@@ -87,6 +87,7 @@ function __lrun_verbs
     printf '%s\t%s\n' \
         status 'What runs here' \
         logs 'What ranks wrote' \
+        runs 'Runs that are kept' \
         report 'What happened in a run' \
         stack 'The stack of every rank' \
         doctor 'Problems of this machine' \
@@ -100,7 +101,7 @@ function __lrun_complete_verb
         switch $argv[1]
             case doctor
                 printf '%s\n' --hosts --json --verbose --help
-            case status
+            case status runs
                 printf '%s\n' --json --help
             case logs
                 printf '%s\n' --attempt --follow --grep --stream --tail --help
@@ -122,7 +123,7 @@ function __lrun_complete_verb
         return
     end
     switch $argv[1]
-        case doctor
+        case runs doctor
             return
         case completion
             printf '%s\n' bash zsh fish

@@ -84,6 +84,9 @@ among 'lrun log' logs
 among 'lrun logs ' 20260102-run-one
 exactly 'lrun logs --stream ' stdout stderr
 among 'lrun logs --fol' --follow
+among 'lrun run' runs
+among 'lrun runs --js' --json
+never 'lrun runs ' 20260102-run-one
 among 'lrun completio' completion
 exactly 'lrun completion ' bash zsh fish
 exactly 'lrun completion z' zsh

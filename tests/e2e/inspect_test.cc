@@ -279,6 +279,30 @@ TEST(Logs, OnATerminalHaveNoEscapeSequencesOfWorkers) {
   EXPECT_EQ(logs.err(), "[0] 2%\r\n[0] red\r\n");
 }
 
+TEST(Runs, AreListedWithWhatBecameOfThem) {
+  const TemporaryFolder state;
+  const LrunProcess::Options kept{.environment = {{"LRUN_STATE", state.path().string()}}};
+  const auto list = [&](std::vector<std::string> words) {
+    LrunProcess runs(std::move(words), kept);
+    EXPECT_EQ(runs.wait().code, 0) << runs.err();
+    return runs.out();
+  };
+  EXPECT_EQ(list({"runs"}), "no run is kept in '" + state.path().string() + "'\n");
+  EXPECT_EQ(LrunProcess({"-n", "2", "true"}, kept).wait().code, 0);
+  EXPECT_EQ(LrunProcess({"-n", "3", "sh", "-c", "[ $RANK = 1 ] && exit 7; exec sleep 1000"}, kept).wait().code, 7);
+  LrunProcess living({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"}, kept);
+  ASSERT_TRUE(living.wait_for("[0] here"));
+  nlohmann::json runs;
+  ASSERT_TRUE(eventually([&] {  // its events come a moment after its workers
+    runs = nlohmann::json::parse(list({"runs", "--json"}))["runs"];
+    return runs.size() == 3 && runs[2]["world_size"] == 1;
+  })) << runs;
+  EXPECT_EQ(runs[0]["result"], "ok");
+  EXPECT_EQ(runs[1]["result"], "rank 1: exit code 7");
+  EXPECT_EQ(runs[2]["result"], "running");
+  EXPECT_THAT(list({"runs"}), HasSubstr("  3        rank 1: exit code 7  sh -c '[ $RANK = 1 ]"));
+}
+
 TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   LrunProcess run(
       {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});

@@ -109,6 +109,10 @@ constexpr VerbOption kLogsOptions[] = {
     {"tail", "N", "Print only the last N lines of each rank's stdout and of its stderr.", tail},
 };
 
+constexpr VerbOption kRunsOptions[] = {
+    {"json", "", "Print one JSON object.", json},
+};
+
 constexpr VerbOption kReportOptions[] = {
     {"html", "FILE", "Also write the report as one self-contained HTML page with a plot.", html},
 };
@@ -170,6 +174,10 @@ constexpr Verb kVerbs[] = {
      "'0-3,7'; without one all ranks of this host are printed. The default RUN is the last one. On a terminal colours "
      "and other escape sequences of workers are left out.",
      kLogsOptions, "[RUN] [RANK...]", take_run_or_ranks},
+    {"runs", VerbRequest::Kind::kRuns, "the runs that are kept, and how each ended",
+     "Lists the runs that are kept, the last one at the end: when each began, how long it took, how many workers it "
+     "had, how it ended, and what they ran.",
+     kRunsOptions, ""},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},

@@ -14,6 +14,8 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
       return status_verb(request, environment, sink);
     case VerbRequest::Kind::kLogs:
       return logs_verb(request, environment, sink);
+    case VerbRequest::Kind::kRuns:
+      return runs_verb(request, environment, sink);
     case VerbRequest::Kind::kReport:
       return report_verb(request, environment, sink);
     case VerbRequest::Kind::kStack:

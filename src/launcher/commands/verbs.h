@@ -13,6 +13,9 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
 /// `lrun status [RUN]`: 125 when a run did not answer.
 int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
+/// `lrun runs`.
+int runs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
+
 /// `lrun report [RUN]`, of the last run without one.
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/small_file.h"
+#include "commands/find_run.h"
+#include "commands/verbs.h"
+#include "inspect/run_directory.h"
+#include "process/exit_codes.h"
+#include "report/diagnostics.h"
+#include "report/runs_text.h"
+
+namespace lrun::launcher {
+namespace {
+
+constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
+
+std::int64_t ms_since_epoch() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string result_of(const RunEntry& run) {
+  if (run.alive) return "running";
+  const std::string words = result_words(read_small_file(run.folder / "result.json", kMostResultBytes));
+  return words.empty() ? "lrun was killed" : words;
+}
+
+RunSummary summary_of(const RunEntry& run) {
+  RunSummary summary{.id = run.id, .name = run.name, .alive = run.alive, .result = result_of(run)};
+  const std::optional<Timeline> timeline = find_timeline(run);
+  if (!timeline) return summary;
+  summary.started_ms = timeline->started_ms;
+  summary.took_ms = (run.alive ? ms_since_epoch() : timeline->last_ms()) - timeline->started_ms;
+  summary.world_size = timeline->world_size;
+  summary.argv = timeline->argv;
+  return summary;
+}
+
+}  // namespace
+
+int runs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
+  const std::filesystem::path state = state_folder(environment);
+  std::vector<RunSummary> runs;
+  for (const RunEntry& run : list_runs(state)) runs.push_back(summary_of(run));
+  const std::string text = request.json   ? runs_json(runs)
+                           : runs.empty() ? fmt::format("no run is kept in '{}'\n", state.string())
+                                          : runs_text(runs);
+  return print_to_stdout(text, sink) ? 0 : kExitRefused;
+}
+
+}  // namespace lrun::launcher

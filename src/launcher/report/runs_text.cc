@@ -1,0 +1,105 @@
+// In: what is known of the kept runs. Out: the text or the JSON of `lrun runs`. Pure.
+#include "report/runs_text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "base/duration.h"
+#include "base/json.h"
+#include "base/signal_names.h"
+#include "logs/terminal_text.h"
+#include "report/status_text.h"
+#include "report/timeline.h"
+#include "verdict/failure_record.h"
+
+namespace lrun::launcher {
+namespace {
+
+constexpr std::size_t kMostRunCommandBytes = 60;
+constexpr std::size_t kMinuteBytes = std::string_view("2026-11-26 13:09").size();
+
+std::string ending_words(const FailureRecord& record) {
+  switch (record.ending) {
+    case FailureRecord::Ending::kExited:
+      return fmt::format("exit code {}", record.value);
+    case FailureRecord::Ending::kSignaled:
+      return signal_name(record.value);
+    case FailureRecord::Ending::kExecFailed:
+      return "not executed";
+    case FailureRecord::Ending::kLost:
+      break;
+  }
+  return "lost";
+}
+
+/// The reason of result.json as words: 'timed_out' is 'timed out'.
+std::string reason_words(std::string reason, int signal_number) {
+  if (reason == "succeeded") return "ok";
+  std::replace(reason.begin(), reason.end(), '_', ' ');
+  return signal_number > 0 ? reason + ": " + signal_name(signal_number) : reason;
+}
+
+using Columns = std::array<std::string, 6>;
+
+Columns columns_of(const RunSummary& run) {
+  const bool known = run.started_ms > 0;
+  return {terminal_safe(run.id),
+          known ? utc_time(run.started_ms).substr(0, kMinuteBytes) : "-",
+          known ? format_elapsed(Duration(std::max<std::int64_t>(0, run.took_ms))) : "-",
+          run.world_size > 0 ? std::to_string(run.world_size) : "-",
+          terminal_safe(run.result),
+          command_text(run.argv, kMostRunCommandBytes)};
+}
+
+}  // namespace
+
+std::string result_words(const std::optional<std::string>& result_json) {
+  if (!result_json) return {};
+  try {
+    const auto result = nlohmann::json::parse(*result_json);
+    const auto reason = result.at("reason").get<std::string>();
+    const auto& culprit = result.at("culprit");
+    const auto record = culprit.is_null() ? std::nullopt : failure_record_from_json(json_text(culprit));
+    if (!record) return reason_words(reason, result.at("signal").get<int>());
+    const std::string rank = fmt::format("rank {}: {}", record->rank, ending_words(*record));
+    return reason == "worker_failed" || reason == "start_failed" ? rank : reason_words(reason, 0) + ": " + rank;
+  } catch (const nlohmann::json::exception&) {
+    return {};
+  }
+}
+
+std::string runs_text(const std::vector<RunSummary>& runs) {
+  std::vector<Columns> lines{{"RUN", "BEGAN (UTC)", "TOOK", "WORKERS", "RESULT", "COMMAND"}};
+  for (const RunSummary& run : runs) lines.push_back(columns_of(run));
+  std::array<std::size_t, std::tuple_size_v<Columns>> widths{};
+  for (const Columns& line : lines) {
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
+  std::string text;
+  for (const Columns& line : lines) {
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) text += fmt::format("{:{}}  ", line[i], widths[i]);
+    text += line.back() + "\n";
+  }
+  return text;
+}
+
+std::string runs_json(const std::vector<RunSummary>& runs) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const RunSummary& run : runs) {
+    list.push_back({{"run_id", run.id},
+                    {"name", run.name},
+                    {"started_ms", run.started_ms},
+                    {"took_ms", run.took_ms},
+                    {"world_size", run.world_size},
+                    {"alive", run.alive},
+                    {"result", run.result},
+                    {"argv", run.argv}});
+  }
+  return nlohmann::json{{"schema", 1}, {"runs", list}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace lrun::launcher

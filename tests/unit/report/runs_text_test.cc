@@ -1,0 +1,64 @@
+#include "report/runs_text.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+
+#include "report/result_json.h"
+
+namespace lrun::launcher {
+namespace {
+
+std::string words_of_result(const Verdict& verdict) { return result_words(result_json("id", verdict, {}, "", "")); }
+
+Verdict failed(FailureRecord::Ending ending, int value) {
+  FailureRecord record{.rank = 3};
+  record.ending = ending;
+  record.value = value;
+  return {.end = {.kind = RunEnd::Kind::kWorkerFailed}, .culprit = record};
+}
+
+TEST(RunsText, SaysInAFewWordsHowARunEnded) {
+  EXPECT_EQ(words_of_result({}), "ok");
+  EXPECT_EQ(words_of_result(failed(FailureRecord::Ending::kExited, 1)), "rank 3: exit code 1");
+  EXPECT_EQ(words_of_result(failed(FailureRecord::Ending::kSignaled, SIGKILL)), "rank 3: SIGKILL");
+  EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT}}),
+            "interrupted: SIGINT");
+  EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kTimedOut}}), "timed out");
+  Verdict hang = failed(FailureRecord::Ending::kSignaled, SIGSTOP);
+  hang.end.kind = RunEnd::Kind::kHang;
+  EXPECT_EQ(words_of_result(hang), "hang: rank 3: SIGSTOP");
+}
+
+TEST(RunsText, HasNoWordsWithoutAResult) {
+  EXPECT_EQ(result_words(std::nullopt), "");
+  EXPECT_EQ(result_words("{}"), "");
+  EXPECT_EQ(result_words(R"({"reason": 1, "culprit": null, "signal": 0})"), "");
+}
+
+TEST(RunsText, IsALineForEachRunBelowTheNamesOfTheColumns) {
+  const RunSummary ok{.id = "20260102-030405-abcdef",
+                      .started_ms = 1'767'323'045'000,
+                      .took_ms = 12'300,
+                      .world_size = 16,
+                      .result = "ok",
+                      .argv = {"./train", "my run"}};
+  const RunSummary killed{.id = "20260102-030406-ghijkl", .result = "lrun was killed\x1b[2J"};
+  EXPECT_EQ(runs_text({ok, killed}),
+            "RUN                     BEGAN (UTC)       TOOK   WORKERS  RESULT           COMMAND\n"
+            "20260102-030405-abcdef  2026-01-02 03:04  12.3s  16       ok               ./train 'my run'\n"
+            "20260102-030406-ghijkl  -                 -      -        lrun was killed  \n");
+}
+
+TEST(RunsText, IsJsonForPrograms) {
+  const auto json = nlohmann::json::parse(runs_json({{.id = "a", .world_size = 2, .result = "ok", .argv = {"\xff"}}}));
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["runs"][0]["run_id"], "a");
+  EXPECT_EQ(json["runs"][0]["world_size"], 2);
+  EXPECT_EQ(json["runs"][0]["result"], "ok");
+  EXPECT_EQ(json["runs"][0]["argv"][0], "\uFFFD");
+}
+
+}  // namespace
+}  // namespace lrun::launcher
