@@ -89,6 +89,7 @@ function __lrun_verbs
         logs 'What ranks wrote' \
         runs 'Runs that are kept' \
         report 'What happened in a run' \
+        again 'Run it again' \
         stack 'The stack of every rank' \
         doctor 'Problems of this machine' \
         completion 'Completions for a shell' \
@@ -107,6 +108,8 @@ function __lrun_complete_verb
                 printf '%s\n' --attempt --follow --grep --stream --tail --help
             case report
                 printf '%s\n' --html --help
+            case again
+                printf '%s\n' --dry-run --help
             case stack
                 printf '%s\n' --brief --json --pids --help
             case '*'

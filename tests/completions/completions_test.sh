@@ -87,6 +87,9 @@ among 'lrun logs --fol' --follow
 among 'lrun run' runs
 among 'lrun runs --js' --json
 never 'lrun runs ' 20260102-run-one
+among 'lrun agai' again
+among 'lrun again --dr' --dry-run
+among 'lrun again ' 20260102-run-one
 among 'lrun completio' completion
 exactly 'lrun completion ' bash zsh fish
 exactly 'lrun completion z' zsh

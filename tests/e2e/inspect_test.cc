@@ -303,6 +303,34 @@ TEST(Runs, AreListedWithWhatBecameOfThem) {
   EXPECT_THAT(list({"runs"}), HasSubstr("  3        rank 1: exit code 7  sh -c '[ $RANK = 1 ]"));
 }
 
+TEST(Again, RunsTheSameCommandLineInItsFolder) {
+  const TemporaryFolder folder;
+  LrunProcess run({"-n", "1", "sh", "-c", "pwd; echo \"$0\"", "it's  two\nlines"},
+                  {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
+  ASSERT_EQ(run.wait().code, 0);
+  Beside shown(run, {"again", "--dry-run"});
+  EXPECT_EQ(shown.wait().code, 0) << shown.err();
+  EXPECT_THAT(shown.out(), StartsWith("cd " + folder.path().string() + " && "));
+  EXPECT_THAT(shown.out(), EndsWith(" -n 1 sh -c 'pwd; echo \"$0\"' 'it'\\''s  two lines'\n"));
+  Beside again(run, {"again"});
+  EXPECT_EQ(again.wait().code, 0) << again.err();
+  EXPECT_EQ(again.out(), run.out());
+  EXPECT_THAT(again.err(), StartsWith("lrun: note: again: cd " + folder.path().string() + " && "));
+}
+
+TEST(Again, OfARunWithoutACommandLineIsRefused) {
+  LrunProcess run({"-n", "1", "true"});
+  ASSERT_EQ(run.wait().code, 0);
+  const std::filesystem::path events = run.run_folder() / "events.jsonl";
+  std::ofstream(events) << R"({"schema":1,"time":1.5,"event":"run_started","run_id":"r","argv":["true"],)"
+                        << R"("strategy":"ddp","world_size":1,"workers":[]})" << '\n';
+  const std::string id = run.run_folder().filename().string();
+  Beside again(run, {"again"});
+  EXPECT_EQ(again.wait().code, 125);
+  EXPECT_EQ(again.err(), "lrun: error: run '" + id + "' has no command line of this host\nlrun: hint: 'lrun report " +
+                             id + "' shows what its workers ran\n");
+}
+
 TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   LrunProcess run(
       {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});

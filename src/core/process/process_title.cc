@@ -7,7 +7,8 @@
 namespace lrun::inline core {
 namespace {
 
-std::span<char> command_line;  // the kernel's copy of the arguments, one behind the other
+std::span<char> command_line;    // the kernel's copy of the arguments, one behind the other
+std::vector<std::string> typed;  // the arguments
 
 }  // namespace
 
@@ -16,7 +17,10 @@ void remember_command_line(int count, char** arguments) {
   char* end = arguments[0];
   for (int i = 0; i < count && arguments[i] == end; ++i) end += std::strlen(end) + 1;
   command_line = {arguments[0], end};
+  typed.assign(arguments, arguments + count);
 }
+
+const std::vector<std::string>& remembered_command_line() { return typed; }
 
 void set_process_title(std::string_view title) {
   if (command_line.empty()) return;

@@ -70,6 +70,8 @@ void stream(const std::string& value, VerbRequest& request) {
 
 void brief(const std::string&, VerbRequest& request) { request.brief = true; }
 
+void show_only(const std::string&, VerbRequest& request) { request.dry_run = true; }
+
 void verbose(const std::string&, VerbRequest& request) { request.verbose = true; }
 
 void hosts(const std::string& value, VerbRequest& request) {
@@ -115,6 +117,10 @@ constexpr VerbOption kRunsOptions[] = {
 
 constexpr VerbOption kReportOptions[] = {
     {"html", "FILE", "Also write the report as one self-contained HTML page with a plot.", html},
+};
+
+constexpr VerbOption kAgainOptions[] = {
+    {"dry-run", "", "Only print the command line, for a shell.", show_only},
 };
 
 constexpr VerbOption kStackOptions[] = {
@@ -181,6 +187,10 @@ constexpr Verb kVerbs[] = {
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},
+    {"again", VerbRequest::Kind::kAgain, "run the last run's command line again",
+     "Runs the command line of a run again, in the directory in which it was typed, with the environment of now. The "
+     "default RUN is the last one.",
+     kAgainOptions, "[RUN]", take_run},
     {"stack", VerbRequest::Kind::kStack, "the stack of every rank of a run",
      "Shows where every rank of a running job is: its system call, its native stack and its Python stack. Identical "
      "stacks are grouped. RUN may be left out when only one job is running.",

@@ -14,7 +14,7 @@ namespace lrun::launcher {
 
 /// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kLogs, kRuns, kReport, kStack, kDoctor, kCompletion, kHelp };
+  enum class Kind { kStatus, kLogs, kRuns, kReport, kAgain, kStack, kDoctor, kCompletion, kHelp };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only print the help of the verb
@@ -31,6 +31,7 @@ struct VerbRequest {
   std::optional<int> last_lines;       ///< of each log file; empty: all
   bool verbose = false;                ///< also print passed checks
   bool brief = false;                  ///< only print one sentence
+  bool dry_run = false;                ///< only show what would be run
   std::string shell;                   ///< the shell that completes: bash, zsh or fish
 
   bool operator==(const VerbRequest&) const = default;

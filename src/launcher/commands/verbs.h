@@ -16,6 +16,9 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
 /// `lrun runs`.
 int runs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
+/// `lrun again [RUN]`, of the last run without one. Returns only with --dry-run.
+int again_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
+
 /// `lrun report [RUN]`, of the last run without one.
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 

@@ -37,6 +37,18 @@ std::string seconds_at(auto time) {
   return fmt::format("{}.{:03}", ms / 1000, ms % 1000);
 }
 
+/// The command line of lrun and where it was typed, as fields. Empty where JSON cannot hold them as they are.
+std::string typed_fields(const std::vector<std::string>& command_line) {
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  if (command_line.empty() || error) return {};
+  const std::string fields =
+      fmt::format(R"("command_line":{},"folder":{})", json_array(command_line), json_string(folder));
+  const auto read = nlohmann::json::parse("{" + fields + "}");
+  const bool same = read["command_line"].get<std::vector<std::string>>() == command_line && read["folder"] == folder;
+  return same ? fields + "," : std::string();
+}
+
 void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
   if (culprit == nullptr) return;
   fields["rank"] = culprit->rank;
@@ -58,14 +70,15 @@ void EventLog::hold_back() {
 }
 
 void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
-                           const std::filesystem::path& logs) {
+                           const std::filesystem::path& logs, const std::vector<std::string>& command_line) {
   if (!file_) return;
   write_first(
       "run_started",
       fmt::format(
-          R"({{"run_id":{},"argv":{},"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
-          json_string(plan.run_id), json_array(plan.argv), json_string(text_of(plan.strategy.value)), plan.world_size,
-          membership.master_port, ::getpid(), json_string(logs.string()), membership.attempt, started(workers)));
+          R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
+          json_string(plan.run_id), json_array(plan.argv), typed_fields(command_line),
+          json_string(text_of(plan.strategy.value)), plan.world_size, membership.master_port, ::getpid(),
+          json_string(logs.string()), membership.attempt, started(workers)));
 }
 
 void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {

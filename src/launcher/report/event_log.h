@@ -33,8 +33,9 @@ class EventLog {
 
   /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
   /// \param logs  the folder of its log files; empty: there are none
+  /// \param command_line  of lrun, for `lrun again`; empty: not known
   void run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
-                   const std::filesystem::path& logs);
+                   const std::filesystem::path& logs, const std::vector<std::string>& command_line);
   /// The next attempt's workers run; the first attempt's are part of run_started().
   void attempt_started(int attempt, const std::vector<Worker>& workers);
   /// An attempt failed, and the next one begins after `delay`.

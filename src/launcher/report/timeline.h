@@ -45,6 +45,8 @@ struct WorkerSpan {
 struct Timeline {
   std::string run_id;
   std::vector<std::string> argv;
+  std::vector<std::string> command_line;  ///< of lrun itself; empty: not known
+  std::string folder;                     ///< in which that was typed
   std::string strategy;
   std::string logs;  ///< folder of the first attempt's log files; empty: none
   int world_size = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/replaced_file.h"
+#include "process/process_title.h"
 #include "report/result_json.h"
 
 namespace lrun::launcher {
@@ -48,7 +49,8 @@ void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) 
   if (std::exchange(has_started_, true)) {
     events_.attempt_started(attempt.membership().attempt, attempt.workers());
   } else {
-    events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path());
+    events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path(),
+                        remembered_command_line());
   }
 }
 

@@ -76,6 +76,11 @@ TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
   EXPECT_THAT(refusal({"logs", "--stream", "stder"}), mentions({"'--stream stder'", "did you mean 'stderr'?"}));
 }
 
+TEST(Verb, AgainTakesARunAndMayOnlyShowIt) {
+  const VerbRequest expected{.kind = VerbRequest::Kind::kAgain, .run = "r1", .dry_run = true};
+  EXPECT_EQ(parse({"again", "--dry-run", "r1"}).verb, expected);
+}
+
 TEST(Verb, StackTakesProcessesWithOrWithoutRanks) {
   EXPECT_EQ(parse({"stack", "--pids", "7:42,43"}).verb.processes, (std::vector<RankProcess>{{7, 42}, {1, 43}}));
   EXPECT_EQ(parse({"stack", "--pids=42"}).verb.processes, (std::vector<RankProcess>{{0, 42}}));

@@ -48,6 +48,17 @@ std::string two_attempts() {
          event("1700000062.500", "run_ended", R"({"reason":"succeeded","exit_code":0})");
 }
 
+TEST(Timeline, HasTheCommandLineOfLrunWhereItWasRecorded) {
+  EXPECT_TRUE(timeline_from_events(two_attempts())->command_line.empty()) << "an older lrun";
+  const auto timeline = timeline_from_events(
+      event("1700000000.000", "run_started",
+            R"({"run_id":"r1","argv":["./train"],"command_line":["lrun","./train"],"folder":"/f","strategy":"ddp",)"
+            R"("world_size":1,"workers":[]})"));
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->command_line, (std::vector<std::string>{"lrun", "./train"}));
+  EXPECT_EQ(timeline->folder, "/f");
+}
+
 TEST(Timeline, IsReadFromEvents) {
   const auto timeline = timeline_from_events(two_attempts());
   ASSERT_TRUE(timeline);
