@@ -209,7 +209,26 @@ TEST(Stack, NeedsARunThatIsAlive) {
   Beside none(run, {"stack"});
   EXPECT_EQ(none.wait().code, 125);
   EXPECT_EQ(none.err(), "lrun: error: no run is alive in '" + run.state().string() +
-                            "'\nlrun: hint: LRUN_STATE names another place\n");
+                            "'\nlrun: hint: the last one was '" + run.run_folder().filename().string() +
+                            "'; 'lrun report' says how it ended\n");
+}
+
+TEST(Stack, NamesTheRunsThatAreAliveWhereThereAreSeveral) {
+  const TemporaryFolder state;
+  const LrunProcess::Options kept{.environment = {{"LRUN_STATE", state.path().string()}}};
+  LrunProcess one({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"}, kept);
+  LrunProcess other({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"}, kept);
+  ASSERT_TRUE(one.wait_for("[0] here") && other.wait_for("[0] here"));
+  std::string said;
+  ASSERT_TRUE(eventually([&] {
+    LrunProcess stack({"stack"}, kept);
+    EXPECT_TRUE(stack.wait().exited);
+    said = stack.err();
+    return said.starts_with("lrun: error: several runs are alive\nlrun: hint: name one: 'lrun stack RUN' with '");
+  })) << said;
+  for (const auto& run : std::filesystem::directory_iterator(state.path())) {
+    EXPECT_THAT(said, HasSubstr("'" + run.path().filename().string() + "'"));
+  }
 }
 
 TEST(Logs, AreTheLinesOfTheRanksWithTheRankInFront) {

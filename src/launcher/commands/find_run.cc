@@ -14,7 +14,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
 /// 'a, b or c': the newest of them.
@@ -77,11 +77,14 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
     if (found.size() > 1) refuse_several(name, alive.empty() ? found : alive);
     throw UserError("run '" + found.front().id + "' has ended", "'lrun report " + found.front().id + "' says how");
   }
-  const std::vector<RunEntry> runs = alive_of(list_runs(state_folder));
+  const std::vector<RunEntry> all = list_runs(state_folder);
+  const std::vector<RunEntry> runs = alive_of(all);
   if (runs.size() == 1) return runs.front();
-  if (runs.empty())
-    throw UserError("no run is alive in '" + state_folder.string() + "'", "LRUN_STATE names another place");
-  throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+  if (!runs.empty())
+    throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
+  throw UserError("no run is alive in '" + state_folder.string() + "'",
+                  all.empty() ? "LRUN_STATE names another place"
+                              : "the last one was '" + all.back().id + "'; 'lrun report' says how it ended");
 }
 
 std::optional<Timeline> find_timeline(const RunEntry& run) {
