@@ -23,7 +23,7 @@ def converted(lines):
         comment = COMMENT.match(line)
         text = comment[3] if comment else ""
         found = WORD.match(text) or (column and WORD_OF_COLUMN.match(text))
-        if found and (found[2] != " " or len(found[1]) + 1 == column):
+        if found and (found[2] != " " or len(found[1]) + 1 >= column):
             column = len(found[1]) + len(found[2])
             yield f"{comment[1]} - <b>{found[1]}</b> {found[3]}"
         elif column and text.startswith(" "):
