@@ -229,7 +229,7 @@ apart() {
   touch "$job/go"
   for host in h1 h2 h3; do
     ended $host 9
-    grep '^lrun: error: ' "$job/err.$host" | tail -n 1 | grep -q 'rank 1 (.*exited with code 9' || fail "lrun on $host does not blame rank 1"
+    grep '^lrun: error: ' "$job/err.$host" | tail -n 1 | grep -q 'rank 1 exited with code 9$' || fail "lrun on $host does not blame rank 1"
   done
   "$lab" hosts heal h3
   echo "$group: skew: $((SECONDS - begun))s"

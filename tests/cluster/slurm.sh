@@ -26,7 +26,7 @@ done
 # A failure ends all, with its code, and every node names the culprit.
 # shellcheck disable=SC2016
 step 7 -N3 --ntasks-per-node=1 -- -n 2 --grace 1s sh -c 'if [ $RANK = 3 ]; then exit 7; fi; exec sleep 1000'
-[ "$(grep -c 'rank 3 (local rank 1, .* exited with code 7' "$out/err")" -ge 3 ] || fail "not all nodes name rank 3"
+[ "$(grep -c 'rank 3 exited with code 7$' "$out/err")" -ge 3 ] || fail "not all nodes name rank 3"
 
 # On another number of nodes than there are.
 step 125 -N3 --ntasks-per-node=1 -- --num_nodes 2 -n 2 true
@@ -77,7 +77,7 @@ grep -qx "1/2" "$out/out" || fail "the batch script does not run on two nodes"
 batch 0 "$lrun --num_nodes 1 -n 1 --output raw sh -c 'echo \$RANK/\$WORLD_SIZE'"
 grep -qx "0/1" "$out/out" || fail "the batch script does not run on its node alone"
 batch 9 "$lrun -n 2 sh -c 'if [ \$RANK = 5 ]; then exit 9; fi; exec sleep 1000'"
-grep -q "rank 5 (local rank 1, .* exited with code 9" "$out/out" || fail "the batch script's failure is not explained"
+grep -q "rank 5 exited with code 9" "$out/out" || fail "the batch script's failure is not explained"
 batch 0 "$lrun --dry-run -n 2 true"
 grep -q "^nodes  *3  *Slurm job" "$out/out" || fail "the plan of the batch script is not that of three nodes"
 # begin NUMBER SCRIPT: a step of six workers in the background, which print 'ready' and sleep for NUMBER seconds.

@@ -99,7 +99,7 @@ done
 # One that fails ends all with its code, and the verdict is told once.
 # shellcheck disable=SC2016
 step 7 -N3 --ntasks-per-node=2 -- --grace 1s sh -c 'if [ $RANK = 3 ]; then echo "no more"; exit 7; fi; exec sleep 1000'
-[ "$(grep -c '^lrun: error: rank 3 (local rank 1, .* exited with code 7 after [0-9.]*s$' "$out/err")" -eq 1 ] ||
+[ "$(grep -c '^lrun: error: rank 3 .*exit[a-z ]* 7' "$out/err")" -eq 1 ] ||
   fail "not one verdict names rank 3"
 grep -q 'no more' "$out/err" || fail "the verdict lacks what rank 3 said last"
 

@@ -23,20 +23,15 @@ TEST(AllReduce, AWorkerKilledInTheMiddleIsNamedAndTheOthersEnd) {
   ASSERT_GT(victim, 0);
   ASSERT_EQ(::kill(victim, SIGKILL), 0);
   EXPECT_EQ(lrun.wait().code, 137) << lrun.err();
-  const std::string expected = "lrun: error: rank 1 (local rank 1, pid " + std::to_string(victim);
-  EXPECT_NE(lrun.err().rfind(expected), std::string::npos) << lrun.err();
-}
-
-std::string last_line(const std::string& text) {
-  const auto before = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
-  return text.substr(before == std::string::npos ? 0 : before + 1);
+  EXPECT_NE(lrun.err().find("lrun: error: rank 1 died of SIGKILL"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("(local rank 1, pid " + std::to_string(victim)), std::string::npos) << lrun.err();
 }
 
 TEST(AllReduce, AWorkerThatRunsFewerStepsIsNamedAndNotTheOneThatWaitsForIt) {
   LrunProcess lrun({"--devices", "2", ALL_REDUCE_WORKER, "fewer"});
   EXPECT_EQ(lrun.wait().code, 1) << lrun.err();
-  EXPECT_EQ(last_line(lrun.err()).find("lrun: error: rank 1 (local rank 1, pid "), 0U) << lrun.err();
-  EXPECT_NE(last_line(lrun.err()).find(": rank 0 waited for it in all_reduce: did it run fewer steps?\n"),
+  EXPECT_NE(lrun.err().find("lrun: error: rank 1 exited with code 0: rank 0 waited for it in all_reduce: did it run "
+                            "fewer steps?\n"),
             std::string::npos)
       << lrun.err();
 }
@@ -51,9 +46,9 @@ TEST(AllReduce, AWorkerThatCrashesSaysWhere) {
   };
   LrunProcess lrun({"--devices", "2", ALL_REDUCE_WORKER, "fault"}, {.before_exec = no_core_files});
   EXPECT_EQ(lrun.wait().code, 128 + SIGSEGV) << lrun.err();
-  const std::string last = last_line(lrun.err());
-  EXPECT_NE(last.find("died of SIGSEGV (invalid memory access) after "), std::string::npos) << lrun.err();
-  EXPECT_NE(last.find(": address 0x10 at all_reduce_worker+0x"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("died of SIGSEGV (invalid memory access): address 0x10 at all_reduce_worker+0x"),
+            std::string::npos)
+      << lrun.err();
   EXPECT_NE(lrun.err().find("lrun: hint: 'addr2line -Cfipe " ALL_REDUCE_WORKER " 0x"), std::string::npos) << lrun.err();
 }
 

@@ -19,11 +19,6 @@
 namespace lrun::test {
 namespace {
 
-std::string last_line(const std::string& text) {
-  const auto before = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
-  return text.substr(before == std::string::npos ? 0 : before + 1);
-}
-
 nlohmann::json result_of(const LrunProcess& lrun) {
   std::ifstream file(lrun.run_folder() / "result.json");
   return nlohmann::json::parse(file, nullptr, false);
@@ -71,9 +66,7 @@ TEST(EarlyEnd, IsTheCauseWhereAnotherRankLosesItsPeer) {
   const Programs programs;
   LrunProcess lrun({"-n", "2", programs.train(kOneStepMore)});
   EXPECT_EQ(lrun.wait().code, 1) << "that of the rank that failed: " << lrun.err();
-  const std::string last = last_line(lrun.err());
-  EXPECT_EQ(last.find("lrun: error: rank 1 (local rank 1, pid "), 0U) << lrun.err();
-  EXPECT_TRUE(contains(last, " exited with code 0 after ") && last.ends_with(kWaitsFor)) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), std::string("lrun: error: rank 1 exited with code 0") + kWaitsFor)) << lrun.err();
   EXPECT_TRUE(
       contains(lrun.err(),
                "lrun: note: rank 0 then exited with code 1: it lost the connection to another worker: RuntimeError: ["))
@@ -94,7 +87,8 @@ TEST(EarlyEnd, IsNotTheCauseOfAnErrorOfAnotherRanksOwn) {
                                    "    raise ValueError('no such metric')\n"
                                    "opened = open(os.environ['PEER'], 'w')\n")});
   EXPECT_EQ(lrun.wait().code, 1);
-  EXPECT_TRUE(last_line(lrun.err()).ends_with(": ValueError: no such metric at train.py:7\n")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: rank 0 failed: ValueError: no such metric at train.py:7 (exit 1)\n"))
+      << lrun.err();
 }
 
 TEST(EarlyEnd, IsTheCauseOnEveryNodeOfAJob) {
@@ -105,8 +99,8 @@ TEST(EarlyEnd, IsTheCauseOnEveryNodeOfAJob) {
   LrunProcess& second = job.start({"--node-rank", "1"}, program);
   for (LrunProcess* node : {&first, &second}) {
     EXPECT_EQ(node->wait().code, 1) << node->err();
-    EXPECT_EQ(last_line(node->err()).find("lrun: error: rank 1 (local rank 0, "), 0U) << node->err();
-    EXPECT_TRUE(last_line(node->err()).ends_with(kWaitsFor)) << node->err();
+    EXPECT_TRUE(contains(node->err(), std::string("lrun: error: rank 1 exited with code 0") + kWaitsFor))
+        << node->err();
   }
 }
 
@@ -142,11 +136,12 @@ TEST(EarlyEnd, IsNamedWhenALimitEndsARunWhoseRanksWait) {
       const std::string limit = format_duration(2s * factor);
       LrunProcess lrun({"-n", "2", option, limit, program}, {.environment = {{"PATH", path}}});
       EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-      const std::string last = last_line(lrun.err());
-      EXPECT_TRUE(contains(last, "the run was stopped: ") && contains(last, limit + " of " + option)) << lrun.err();
+      EXPECT_TRUE(contains(lrun.err(), "the run was stopped: ") && contains(lrun.err(), limit + " of " + option))
+          << lrun.err();
       const bool named =
-          contains(last, ": rank 1 (local rank 1, pid ") &&
-          last.ends_with(": rank 0 waits for it in all_reduce at train.py:7: did it run fewer steps?\n") &&
+          contains(lrun.err(),
+                   ": rank 1 exited with code 0: rank 0 waits for it in all_reduce at train.py:7: did it "
+                   "run fewer steps?\n") &&
           result_of(lrun)["culprit"]["cause"] == "ended_early";
       return named ? "" : "it does not name rank 1: " + lrun.err();
     });
@@ -160,8 +155,7 @@ TEST(EarlyEnd, IsNamedAfterCtrlC) {
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
-  EXPECT_TRUE(contains(last_line(lrun.err()), "the run was stopped: received SIGINT: rank 1 (local rank 1, pid "))
-      << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "the run was stopped: received SIGINT: rank 1 exited with code 0: ")) << lrun.err();
 }
 
 TEST(EarlyEnd, OfARankThatNobodyWaitsForIsNotedOnly) {
@@ -177,7 +171,7 @@ TEST(EarlyEnd, OfARankThatNobodyWaitsForIsNotedOnly) {
                        "evaluate (train.py:7)\n"))
       << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), " and 1 had succeeded (rank 1 after ")) << lrun.err();
-  EXPECT_EQ(last_line(lrun.err()), "lrun: error: the run was stopped: received SIGINT\n") << lrun.err();
+  EXPECT_FALSE(contains(lrun.err(), "lrun: error: ")) << lrun.err();
 }
 
 TEST(LookBeforeTheStop, IsNotWaitedForByASecondCtrlC) {
@@ -235,8 +229,7 @@ TEST(EarlyEnd, IsTheCauseInAProgramOfTorch) {
   LrunProcess lrun({"-n", "2", python, program},
                    {.environment = {{"GLOO_SOCKET_IFNAME", "lo"}, {"PYTHONWARNINGS", "ignore"}}});
   EXPECT_EQ(lrun.wait().code, 1) << lrun.err();
-  EXPECT_EQ(last_line(lrun.err()).find("lrun: error: rank 1 (local rank 1, pid "), 0U) << lrun.err();
-  EXPECT_TRUE(last_line(lrun.err()).ends_with(kWaitsFor)) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), std::string("lrun: error: rank 1 exited with code 0") + kWaitsFor)) << lrun.err();
 }
 
 }  // namespace

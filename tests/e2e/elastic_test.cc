@@ -235,7 +235,7 @@ TEST_F(Elastic, SparesThatAreNotNeededEndAsTheJobDoes) {
     for (LrunProcess* node : {&first, &second}) EXPECT_EQ(node->wait().code, fails ? 7 : 0) << node->err();
     EXPECT_EQ(spare.wait().code, fails ? 125 : 0) << spare.err();
     const char* const words =
-        fails ? "the job has ended: rank 0 (" : "the job has succeeded; it did not need this node";
+        fails ? "the job has ended: rank 0 exited with code 7 on " : "the job has succeeded; it did not need this node";
     EXPECT_TRUE(contains(spare.err(), words)) << spare.err();
     EXPECT_FALSE(contains(spare.out(), "rank")) << spare.out();
   }
@@ -306,7 +306,7 @@ TEST_F(Elastic, JobsGoOnWithoutANewcomerThatCannotStartItsWorkers) {
   ASSERT_TRUE(first.wait_for("rank 0/1 of 1 count 0.")) << first.err();
   LrunProcess& late =
       job.start({"--node-rank", "1", "--role", "another"}, {folder_.script("train", "#!/no/such/interpreter\n")});
-  ASSERT_TRUE(first.wait_for("is lost: its workers could not be started: rank 1 (local rank 0 on ")) << first.err();
+  ASSERT_TRUE(first.wait_for("is lost: its workers could not be started: rank 1 could not be executed")) << first.err();
   ASSERT_TRUE(first.wait_for("; 1 of 1:2 nodes goes on")) << first.err();
   ASSERT_TRUE(first.wait_for("all workers start again on 1 of 1:2 nodes: world size 1")) << first.err();
   EXPECT_EQ(late.wait().code, 127) << late.err();

@@ -105,7 +105,7 @@ TEST_P(Verdict, IsTheGoldenOne) {
   expect_golden("verdict/" + GetParam().name + ".txt",
                 transcript(lrun, {{files.path().string(), "FOLDER"},
                                   {LRUN_FAULT_WORKER, "fault_worker"},
-                                  {"it is '" + python_path(), "it is 'PYTHON"}}));
+                                  {"this run used '" + python_path(), "this run used 'PYTHON"}}));
 }
 
 /// One rank of two ends in this way, the other works.

@@ -53,7 +53,7 @@ TEST(Frozen, AWorkerThatCannotBeKilledIsReportedAndNotWaitedFor) {
   (void)folder.script("go", "");
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   EXPECT_THAT(lrun.err(), HasSubstr("1 process cannot be ended (uninterruptible in the kernel)"));
-  EXPECT_THAT(lrun.err(), HasSubstr("lrun: note: 1 other worker cannot be ended"));
+  EXPECT_THAT(lrun.err(), HasSubstr("; 1 other worker cannot be ended"));
   std::ifstream file(lrun.run_folder() / "result.json");
   const auto result = nlohmann::json::parse(file, nullptr, false);
   EXPECT_EQ(result["culprit"]["rank"], 0);

@@ -363,8 +363,10 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   EXPECT_THAT(report.out(), HasSubstr("  rank 1: exited with code 3\n"));
   EXPECT_THAT(report.out(), HasSubstr("  rank 0: stopped by lrun: SIGTERM\n"));
   EXPECT_THAT(report.out(), HasSubstr("  the run ended: worker_failed, exit code 3\n"));
-  const std::string verdict = run.err().substr(run.err().find("lrun: note: rank 1 printed last:"));
-  EXPECT_THAT(report.out(), EndsWith("\n\n" + verdict)) << "does not end as the run did: " << verdict;
+  const std::string verdict = run.err().substr(run.err().find("lrun: note: rank 1 ran for "));
+  EXPECT_THAT(report.out(), HasSubstr("\n\nlrun: error: rank 1 ")) << "the whole verdict";
+  EXPECT_THAT(report.out(), HasSubstr("\nlrun: note: rank 1 printed last:\n"));
+  EXPECT_THAT(report.out(), EndsWith("\n" + verdict)) << "does not end as the run did: " << verdict;
   std::ifstream file(page);
   std::string first_line;
   std::getline(file, first_line);

@@ -61,7 +61,7 @@ TEST(OutOfMemory, IsNamedWithTheLimitOfTheCgroup) {
   LrunProcess lrun({"-n", "2", "sh", "-c", "[ $RANK = 1 ] && exec python3 -c \"$0\"; exec sleep 1000", kTakesTooMuch},
                    {.before_exec = [&] { cgroup->enter(); }});
   EXPECT_EQ(lrun.wait().code, 128 + SIGKILL);
-  EXPECT_NE(lrun.err().find(" was killed by the kernel's out-of-memory killer (memory limit 128 MiB) after "),
+  EXPECT_NE(lrun.err().find(" was killed by the kernel's out-of-memory killer (memory limit 128 MiB)\n"),
             std::string::npos)
       << lrun.err();
   EXPECT_NE(lrun.err().find("lrun: hint: the host, not a GPU, is out of memory"), std::string::npos) << lrun.err();

@@ -204,8 +204,8 @@ TEST(Signals, AUserSignalThatEndsAWorkerIsSaidToBePassedOn) {
   ASSERT_TRUE(lrun.wait_for("[0] ready"));
   lrun.signal(SIGUSR2);
   EXPECT_EQ(lrun.wait().code, 128 + SIGUSR2);
-  EXPECT_NE(lrun.err().find("died of SIGUSR2 after "), std::string::npos) << lrun.err();
-  EXPECT_NE(lrun.err().find(": sent to lrun and passed on; the program does not handle it\n"), std::string::npos)
+  EXPECT_NE(lrun.err().find("died of SIGUSR2: sent to lrun and passed on; the program does not handle it\n"),
+            std::string::npos)
       << lrun.err();
 }
 

@@ -22,11 +22,6 @@ std::chrono::milliseconds since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
 }
 
-std::string last_line(const std::string& text) {
-  const auto before = text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
-  return text.substr(before == std::string::npos ? 0 : before + 1);
-}
-
 /// The last lines that fit, each cut.
 std::string shortened_to(std::size_t most, const std::string& text) {
   constexpr std::size_t kColumns = 180;
@@ -179,9 +174,9 @@ class Play {
     const int code = end.exited ? end.code : 128 + end.signal_number;
     if (result.exit_code != code)
       complain(fmt::format("result.json has the exit code {}, lrun's is {}", result.exit_code, code));
-    const std::string name = fmt::format("rank {} (local rank", result.culprit);
-    if (result.reason == "worker_failed" && last_line(lrun_.err()).find(name) == std::string::npos)
-      complain(fmt::format("result.json blames rank {}, the last line does not", result.culprit));
+    const std::string name = fmt::format("lrun: note: rank {} ran for ", result.culprit);
+    if (result.reason == "worker_failed" && lrun_.err().find(name) == std::string::npos)
+      complain(fmt::format("result.json blames rank {}, the verdict does not", result.culprit));
   }
 
   void check_named() {
@@ -192,8 +187,8 @@ class Play {
         !(expected.may_have_no_run && result.reason.empty())) {
       complain(fmt::format("result.json has the reason '{}'", result.reason));
     }
-    const std::string name = fmt::format("rank {} (local rank", expected.culprit);
-    const bool said = expected.culprit < 0 || last_line(lrun_.err()).find(name) != std::string::npos;
+    const std::string name = fmt::format("lrun: note: rank {} ran for ", expected.culprit);
+    const bool said = expected.culprit < 0 || lrun_.err().find(name) != std::string::npos;
     const bool lost = result.reason.empty() && expected.may_have_no_run;
     const bool written =
         expected.culprit < 0 || lost ||

@@ -137,7 +137,7 @@ def expect_explained(script, exception, hinted=""):
     """The program fails with the exception, and the verdict names rank, GPU, exception and line; nothing is left."""
     ended, place, free_after = run_to_the_end(script, 1)
     told = verdict(ended.stderr)
-    expect_words(told, ["rank 0 (", "GPU 0 on ", "exited with code 1", exception, f" at {place}"], ended.stderr)
+    expect_words(told, ["rank 0 failed: ", "GPU 0 on ", "(exit 1)", exception, f" at {place}"], ended.stderr)
     expect(hinted in hint(ended.stderr), f"no '{hinted}' in the hint: {ended.stderr}")
     return {"verdict": told, "hint": hint(ended.stderr), "free_after_s": free_after, "text": ended.stderr}
 

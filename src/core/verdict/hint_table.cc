@@ -91,7 +91,8 @@ constexpr HintRule kRules[] = {
     {"host-memory", "MemoryError", "", "the host is out of memory, or 'ulimit -v' is too low"},
     {"host-memory", "Cannot allocate memory", "", "the host is out of memory, or 'ulimit -v' is too low"},
     {"missing-torch", "No module named 'torch'", "",
-     "this Python has no torch: activate the environment that has it; 'which python3' shows which one runs"},
+     "this Python has no torch: activate the environment that has it, or name its Python with PYTHON_EXEC; "
+     "'which python3' shows which one runs"},
     {"missing-module", "No module named ", "",
      "install it for the Python that runs the program; 'which python3' shows which one runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",
@@ -240,7 +241,7 @@ std::string hint_for(const FailureRecord& record, std::string_view python, bool 
   std::string hint = general_hint_for(record, !python.empty(), asked_for_core);
   const std::size_t at = hint.find(kUnknown);
   if (at != std::string::npos && !python.empty()) {
-    hint.replace(at, kUnknown.size(), "it is '" + std::string(python) + "'");
+    hint.replace(at, kUnknown.size(), "this run used '" + std::string(python) + "'");
   }
   return hint;
 }

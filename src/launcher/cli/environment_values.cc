@@ -11,11 +11,11 @@ namespace lrun::launcher {
 namespace {
 
 /// The other variables that lrun gives to workers, or that lrun, its build or its runtime read.
-constexpr std::array<std::string_view, 18> kContractVariables{
-    "LRUN_RUN_ID",      "LRUN_STRATEGY",      "LRUN_DEVICES",        "LRUN_SEED",         "LRUN_PROGRESS_FD",
-    "LRUN_RESUME",      "LRUN_STATE",         "LRUN_CACHE",          "LRUN_LIBTORCH",     "LRUN_JOB_SECRET",
-    "LRUN_LAUNCH_CALL", "LRUN_NO_CGROUP",     "LRUN_NO_PIDFD",       "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER",
-    "LRUN_SRUN_PORT",   "LRUN_OUTCOME_TOKEN", "LRUN_NTASKS_PER_NODE"};
+constexpr std::array<std::string_view, 20> kContractVariables{
+    "LRUN_RUN_ID",      "LRUN_STRATEGY",      "LRUN_DEVICES",         "LRUN_SEED",         "LRUN_PROGRESS_FD",
+    "LRUN_RESUME",      "LRUN_STATE",         "LRUN_CACHE",           "LRUN_LIBTORCH",     "LRUN_JOB_SECRET",
+    "LRUN_LAUNCH_CALL", "LRUN_NO_CGROUP",     "LRUN_NO_PIDFD",        "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER",
+    "LRUN_SRUN_PORT",   "LRUN_OUTCOME_TOKEN", "LRUN_NTASKS_PER_NODE", "LRUN_JOBS",         "LRUN_SKIP_PACKAGES"};
 
 constexpr std::string_view kPrefix = "LRUN_";
 

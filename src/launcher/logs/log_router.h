@@ -79,6 +79,9 @@ class LogRouter {
   /// The last lines of a worker, oldest first, safe to show on a terminal (terminal_safe()). Empty for an unknown one.
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
 
+  /// Lines that the console of stderr has got so far.
+  [[nodiscard]] std::uint64_t console_lines() { return console(LogStream::kErr).lines(); }
+
   /// Bytes that all workers of all attempts printed and that passed through here.
   [[nodiscard]] std::uint64_t bytes_read() const { return reader_.bytes_read(); }
 

@@ -6,6 +6,10 @@ namespace lrun::launcher {
 namespace {
 
 constexpr Duration kSeenByPeople(1000);
+/// Of a terminal's usual 24.
+constexpr std::uint64_t kLinesOnScreen = 12;
+/// No rank and no attempt: a signal to lrun is the reason.
+constexpr std::pair kSignalAlone(-2, -2);
 
 }  // namespace
 
@@ -23,10 +27,20 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, in
   events_.stopping(end, cause, others);
   if (others == 0) return;  // nothing is left to stop: the verdict follows at once
   stop_told_ = true;
-  killing_told_ = end.kind == RunEnd::Kind::kGuardDied;
+  killing_told_ = end.kind == RunEnd::Kind::kGuardDied || facts_.grace == Duration::zero();
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
+  if (cause == nullptr && end.kind == RunEnd::Kind::kInterrupted) told_ = kSignalAlone;
   say_(stopping_text(end, cause, others, facts_));
+  told_at_ = lines_();
 }
+
+bool ConsoleReporter::has_told(const Verdict& verdict) const {
+  if (!verdict.culprit) return verdict.end.kind == RunEnd::Kind::kInterrupted && told_ == kSignalAlone;
+  return verdict.end.kind == RunEnd::Kind::kWorkerFailed &&
+         told_ == std::pair(verdict.culprit->rank, verdict.culprit->attempt);
+}
+
+bool ConsoleReporter::is_on_screen() const { return lines_() - told_at_ <= kLinesOnScreen; }
 
 void ConsoleReporter::killing(int others) {
   events_.noted("killing");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -15,8 +16,9 @@ class ConsoleReporter : public RunObserver {
  public:
   using Say = std::function<void(const std::string& text)>;
 
-  ConsoleReporter(RunFactsForText facts, EventLog& events, Say say)
-      : facts_(std::move(facts)), events_(events), say_(std::move(say)) {}
+  /// \param lines  how many lines the console has got so far
+  ConsoleReporter(RunFactsForText facts, EventLog& events, Say say, std::function<std::uint64_t()> lines)
+      : facts_(std::move(facts)), events_(events), say_(std::move(say)), lines_(std::move(lines)) {}
 
   void worker_ended(const FailureRecord& record) override;
   void settling(const FailureRecord& failed, Duration moment) override;
@@ -26,10 +28,10 @@ class ConsoleReporter : public RunObserver {
   void suspended() override;
   void resumed() override;
 
-  /// The culprit was printed already.
-  [[nodiscard]] bool has_told(const FailureRecord& culprit) const {
-    return told_ == std::pair(culprit.rank, culprit.attempt);
-  }
+  /// verdict_line() was printed already.
+  [[nodiscard]] bool has_told(const Verdict& verdict) const;
+  /// So few lines were printed after that, or after the start, that a person still sees it.
+  [[nodiscard]] bool is_on_screen() const;
   /// The reason why workers are stopped was printed since the last call.
   [[nodiscard]] bool take_told_stop() { return std::exchange(stop_told_, false); }
 
@@ -37,7 +39,9 @@ class ConsoleReporter : public RunObserver {
   RunFactsForText facts_;
   EventLog& events_;
   Say say_;
+  std::function<std::uint64_t()> lines_;
   std::pair<int, int> told_{-1, -1};  ///< rank and attempt
+  std::uint64_t told_at_ = 0;         ///< lines by then
   bool stop_told_ = false;
   bool killing_told_ = false;  ///< with the reason of the end
 };

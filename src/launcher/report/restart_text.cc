@@ -24,7 +24,7 @@ std::string restarts_text(RestartChoice::Kind last, int used) {
     case RestartChoice::Kind::kUsedUp:
       return fmt::format("restarted {}, as often as allowed", times_text(used));
     case RestartChoice::Kind::kRepeats:
-      return fmt::format("restarted {}; not again, because it failed twice in the same way while it started",
+      return fmt::format("restarted {}; not again, because it failed twice with the same error within a minute",
                          times_text(used));
     case RestartChoice::Kind::kNone:
     case RestartChoice::Kind::kRestart:

@@ -24,8 +24,10 @@ constexpr std::size_t kMostEvidenceLines = 9;
 constexpr std::size_t kMostEvidenceColumns = 200;
 constexpr std::size_t kMostErrorColumns = 160;
 
-std::string grace_text(Duration grace) {
-  return grace == Duration::zero() ? std::string("no grace") : fmt::format("grace {}", format_duration(grace));
+/// 'stopping 3 other workers (up to 30s)'.
+std::string stopping_workers_text(const std::string& workers, Duration grace) {
+  return grace == Duration::zero() ? "killing " + workers
+                                   : fmt::format("stopping {} (up to {})", workers, format_duration(grace));
 }
 
 /// One line that stands in the last line of the verdict anyway.
@@ -36,7 +38,7 @@ bool is_told_by_error(const FailureRecord& culprit) {
 
 /// The decisive lines of what the culprit printed, or left in its error file, cut to what fits a screen.
 std::string evidence_lines(const FailureRecord& culprit, const RunFactsForText& facts) {
-  if (culprit.evidence.empty() || is_told_by_error(culprit)) return {};
+  if (culprit.evidence.empty() || facts.evidence_on_screen || is_told_by_error(culprit)) return {};
   const std::string said = culprit.error_file.empty() ? "printed last:" : "left in " + culprit.error_file + ":";
   std::string text = message_line(Severity::kNote, fmt::format("rank {} {}", culprit.rank, said), facts.colour);
   const std::size_t room = kMostEvidenceLines - (facts.core_dump.empty() ? 0 : 1);  // in fifteen lines
@@ -95,11 +97,19 @@ std::string early_success_text(const Verdict& verdict) {
                      verdict.ended_first->rank, format_elapsed(Duration(verdict.ended_first->lifetime_ms)));
 }
 
+/// 'rank 1 ran for 0.4s (local rank 1, pid 4242, GPU 2 on gpu-node-1)'.
+std::string culprit_text(const FailureRecord& culprit) {
+  const std::string device = culprit.device.empty() ? "" : fmt::format(", {}", culprit.device);
+  return fmt::format("rank {} ran for {} (local rank {}, pid {}{} on {})", culprit.rank,
+                     format_elapsed(Duration(culprit.lifetime_ms)), culprit.local_rank, culprit.pid, device,
+                     terminal_safe(culprit.node));
+}
+
 /// The other workers, counted and not shown: they are victims. Empty when there are none.
 std::string others_text(const Verdict& verdict, const RunFactsForText& facts) {
   const Fates& others = verdict.others;
   const std::vector<std::pair<int, std::string>> fates{
-      {others.stopped_by_signal, "ended in the grace"},
+      {others.stopped_by_signal, "ended when asked to"},
       {others.killed, verdict.end.grace_expired
                           ? fmt::format("had to be killed after {}", format_duration(facts.grace))
                           : std::string(others.killed == 1 ? "was killed at once" : "were killed at once")},
@@ -118,11 +128,15 @@ std::string others_text(const Verdict& verdict, const RunFactsForText& facts) {
   return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 
-/// The others, the restarts and the logs, on one line.
+/// The culprit's process, the others, the restarts and the logs, on one line.
 std::string surroundings_line(const Verdict& verdict, const RunFactsForText& facts) {
-  std::string text = others_text(verdict, facts);
-  if (!facts.restarts.empty()) text += (text.empty() ? "" : "; ") + facts.restarts;
-  if (!facts.logs.empty()) text += (text.empty() ? "" : "; ") + fmt::format("logs: {}", facts.logs);
+  const bool has_process = verdict.culprit && verdict.culprit->ending != FailureRecord::Ending::kExecFailed;
+  std::string text;
+  for (const std::string& part :
+       {has_process ? culprit_text(*verdict.culprit) : std::string(), others_text(verdict, facts), facts.restarts,
+        facts.logs.empty() ? std::string() : "logs: " + facts.logs}) {
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  }
   return text.empty() ? text : message_line(Severity::kNote, text, facts.colour);
 }
 
@@ -220,19 +234,18 @@ std::string reason_text(const RunEnd& end) {
 }
 
 std::string cause_text(const FailureRecord& record) {
-  if (record.ending == FailureRecord::Ending::kExecFailed) {
-    return fmt::format("rank {} (local rank {} on {}) {}", record.rank, record.local_rank, terminal_safe(record.node),
-                       record.describe_status());
+  std::string error;
+  if (!is_report_of_signal(record.error)) error = shortened(terminal_safe(record.error), kMostErrorColumns);
+  const bool has_error = !error.empty();
+  if (!record.location.empty()) error += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);
+  const bool ended_itself = record.ending == FailureRecord::Ending::kExited || record.ended_by(SIGABRT);
+  if (has_error && ended_itself && record.describe_reason().empty()) {
+    const bool exited = record.ending == FailureRecord::Ending::kExited;
+    const std::string status = exited ? fmt::format("exit {}", record.value) : signal_name(record.value);
+    return fmt::format("rank {} failed: {} ({}{})", record.rank, error, status,
+                       record.core_dumped ? ", core dumped" : "");
   }
-  const std::string device = record.device.empty() ? "" : fmt::format(", {}", record.device);
-  std::string words = fmt::format("rank {} (local rank {}, pid {}{} on {}) {} after {}", record.rank, record.local_rank,
-                                  record.pid, device, terminal_safe(record.node), record.describe_status(),
-                                  format_elapsed(Duration(record.lifetime_ms)));
-  if (const std::string reason = record.describe_reason(); !reason.empty()) words += ": " + terminal_safe(reason);
-  if (!record.error.empty() && !is_report_of_signal(record.error))
-    words += ": " + shortened(terminal_safe(record.error), kMostErrorColumns);
-  if (!record.location.empty()) words += " at " + shortened(terminal_safe(record.location), kMostErrorColumns);
-  return words;
+  return fmt::format("rank {} {}{}{}", record.rank, terminal_safe(record.describe()), has_error ? ": " : "", error);
 }
 
 std::string verdict_line(const Verdict& verdict) {
@@ -244,15 +257,18 @@ std::string verdict_line(const Verdict& verdict) {
 }
 
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
-  const std::string whom = counted(others, cause != nullptr ? "other" : "worker");
   const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
-  const std::string what = others == 0 ? std::string()
-                           : at_once   ? fmt::format("; killing {}", whom)
-                                       : fmt::format("; stopping {} ({})", whom, grace_text(facts.grace));
-  if (cause != nullptr) return message_line(Severity::kError, cause_text(*cause) + what, facts.colour);
+  const std::string workers = counted(others, cause != nullptr ? "other worker" : "worker");
+  const std::string what = others == 0 ? "" : stopping_workers_text(workers, at_once ? Duration::zero() : facts.grace);
+  if (cause != nullptr) {
+    return message_line(Severity::kError, cause_text(*cause), facts.colour) +
+           (what.empty() ? what : message_line(Severity::kNote, what, facts.colour));
+  }
   const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
-  return message_line(Severity::kNote, reason_text(end) + what + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
-                      facts.colour);
+  return message_line(
+      Severity::kNote,
+      reason_text(end) + (what.empty() ? what : "; " + what) + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
+      facts.colour);
 }
 
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
@@ -263,6 +279,7 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
     return verdict.culprit ? start_failure_text(*verdict.culprit, there) : std::string();
   }
   std::string text;
+  if (!facts.cause_on_screen) text += message_line(Severity::kError, verdict_line(verdict), facts.colour);
   if (verdict.culprit) text += evidence_lines(*verdict.culprit, facts);
   text += overruled_line(verdict, facts);
   text += doubt_line(verdict, facts);
@@ -273,10 +290,7 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
                          facts.colour);
   }
   if (verdict.culprit) text += hint_line(*verdict.culprit, facts);
-  const std::string cause = message_line(Severity::kError, verdict_line(verdict), facts.colour);
-  const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed;
-  if (failed && verdict.culprit && !facts.cause_told && !text.empty()) text.insert(0, cause);
-  return text + cause;
+  return text;
 }
 
 }  // namespace lrun::launcher

@@ -22,9 +22,10 @@ struct RunFactsForText {
   bool given_to_python = false;   ///< the interpreter was to run PROGRAM
   std::string python = {};        ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   bool asked_for_core = false;    ///< the user asked for core files
-  std::string core_dump;    ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
-  std::string node = {};    ///< where the program could not be started; empty: here
-  bool cause_told = false;  ///< stopping_text() has named the culprit already
+  std::string core_dump;  ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
+  std::string node = {};  ///< where the program could not be started; empty: here
+  bool cause_on_screen = false;     ///< stopping_text() has said verdict_line() a few lines ago
+  bool evidence_on_screen = false;  ///< the culprit's decisive lines were shown a few lines ago
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;
@@ -40,20 +41,19 @@ struct StartProblem {
 };
 StartProblem start_problem(const FailureRecord& record, const RunFactsForText& facts);
 
-/// 'rank 1 (local rank 1, pid 4242, GPU 2 on gpu-node-1) exited with code 3 after 0.4s: ValueError: boom at a.py:3'.
+/// 'rank 1 failed: ValueError: boom at a.py:3 in step (exit 1)', 'rank 1 died of SIGSEGV (segmentation fault)'.
 std::string cause_text(const FailureRecord& record);
 
-/// The last line of a verdict: its cause, or why the run was stopped, and for whom it had waited then.
+/// The first line of a verdict: its cause, or why the run was stopped, and for whom it had waited then.
 std::string verdict_line(const Verdict& verdict);
 
 /// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);
 
-/// The block at the very end of a run that did not succeed; empty for one that did. First the cause, unless it was told
-/// when it was seen or would stand right above the last line; then the decisive lines of the
-/// culprit, then why another one that ended before it is not to blame, where the others were seen, the others and the
-/// logs in one line, a hint when the cause is known, and in the last line the cause. At most 15 lines for any number of
-/// ranks.
+/// The block at the very end of a run that did not succeed; empty for one that did. First the cause, then the decisive
+/// lines of the culprit, each unless it is on the screen; then why another one that ended before it is not to blame,
+/// where the others were seen; the culprit's process, the others and the logs in one line; and a hint when the cause is
+/// known. At most 15 lines for any number of ranks.
 std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts);
 
 }  // namespace lrun::launcher

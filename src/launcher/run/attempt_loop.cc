@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -51,6 +53,20 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
   record.cause = Cause::kExecFailed;
   record.attempt = attempt;
   return record;
+}
+
+/// The culprit ran on this node, and its decisive lines are among the last that it printed on the console.
+bool has_shown_evidence(const LogRouter& logs, const FailureRecord& culprit, const LaunchPlan& plan) {
+  constexpr std::ptrdiff_t kLastLines = 10;
+  const NodePlan& node = plan.nodes.front();
+  if (culprit.node_rank != node.node_rank || !culprit.error_file.empty() || culprit.evidence.empty()) return false;
+  const auto worker = std::find_if(node.workers.begin(), node.workers.end(),
+                                   [&](const WorkerPlan& one) { return one.local_rank == culprit.local_rank; });
+  const std::vector<TailLine> lines = logs.tail(culprit.local_rank);
+  const auto last = lines.end() - std::min(kLastLines, std::ssize(lines));
+  return worker != node.workers.end() && std::any_of(last, lines.end(), [&](const TailLine& line) {
+           return line.text == culprit.evidence.back() && route_of(plan.output, *worker, line.stream).console;
+         });
 }
 
 /// The failure as an exception, where the machine lacks processes or descriptors.
@@ -337,7 +353,10 @@ RunResult AttemptLoop::result() const {
   result.verdict.restarts = attempt_->membership().attempt;
   result.records = std::move(outcome.records);
   result.last_choice = restarts_.last().kind;
-  result.cause_printed = result.verdict.culprit && run_.reporter.has_told(*result.verdict.culprit);
+  const bool was_told = run_.reporter.has_told(result.verdict);
+  result.cause_on_screen = was_told && run_.reporter.is_on_screen();
+  result.evidence_on_screen = result.verdict.culprit && was_told == result.cause_on_screen &&
+                              has_shown_evidence(run_.logs, *result.verdict.culprit, run_.plan);
   result.logs = attempt_->written_logs();
   return result;
 }

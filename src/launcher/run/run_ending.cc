@@ -2,6 +2,7 @@
 // file. Called by NodeLauncher.
 #include "run/run_ending.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -48,8 +49,9 @@ std::string RunEnding::write(const RunResult& result) {
   RunFactsForText facts = text_facts(result.logs);
   facts.core_dump = core_dump_of(result);
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
-  facts.cause_told = result.cause_printed;
   write_result(result.verdict, result.records, plain_text(result.verdict, facts));
+  facts.cause_on_screen = result.cause_on_screen;
+  facts.evidence_on_screen = result.evidence_on_screen;
   std::string text;
   if (plan_.personality.failure == Personality::Failure::kTorchrunSummary) {
     text = torchrun_summary(result.verdict, result.records, facts_.program, error_file_text);
@@ -99,7 +101,8 @@ void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRe
 
 std::string job_result_text(const Verdict& verdict) {
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) return {};
-  return verdict.failure() != nullptr ? cause_text(*verdict.culprit) : reason_text(verdict.end);
+  return verdict.failure() != nullptr ? fmt::format("{} on {}", cause_text(*verdict.culprit), verdict.culprit->node)
+                                      : reason_text(verdict.end);
 }
 
 }  // namespace lrun::launcher

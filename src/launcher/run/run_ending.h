@@ -20,7 +20,8 @@ struct RunResult {
   Verdict verdict;
   std::vector<FailureRecord> records = {};  ///< of the last attempt
   RestartChoice::Kind last_choice = RestartChoice::Kind::kNone;
-  bool cause_printed = false;       ///< the culprit was printed already
+  bool cause_on_screen = false;  ///< as in RunFactsForText
+  bool evidence_on_screen = false;
   std::filesystem::path logs = {};  ///< folder of the log files; empty: none was written
 };
 

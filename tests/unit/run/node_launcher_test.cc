@@ -32,15 +32,15 @@ TEST_F(NodeLauncherTest, ARunThatSucceedsSaysNothingAndLeavesItsResult) {
   EXPECT_TRUE(launcher->left_nothing());
 }
 
-TEST_F(NodeLauncherTest, AFailureIsToldAsSoonAsItIsSeenAndInTheVerdict) {
+TEST_F(NodeLauncherTest, AFailureIsToldAsSoonAsItIsSeenAndTheVerdictNamesTheProcess) {
   const Verdict verdict =
       run(plan_for("if [ $RANK = 1 ]; then echo 'ValueError: bad batch' >&2; exit 3; fi; exec sleep 1000", 2));
   EXPECT_EQ(verdict.exit_code, 3);
   ASSERT_TRUE(verdict.culprit);
   EXPECT_EQ(verdict.culprit->rank, 1);
-  EXPECT_THAT(sink.entries.front().text, HasSubstr("rank 1"));
+  EXPECT_THAT(sink.entries.front().text, HasSubstr("rank 1 failed: ValueError: bad batch (exit 3)"));
   EXPECT_THAT(sink.entries.front().text, HasSubstr("stopping 1"));
-  EXPECT_THAT(sink.entries.back().text, HasSubstr("ValueError: bad batch"));
+  EXPECT_THAT(sink.entries.back().text, HasSubstr("rank 1 ran for "));
   for (const RecordingSink::Entry& entry : sink.entries) EXPECT_TRUE(entry.of_job) << entry.text;
   EXPECT_EQ(result().at("exit_code"), 3);
   EXPECT_EQ(result().at("culprit").at("rank"), 1);

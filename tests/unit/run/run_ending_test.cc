@@ -76,8 +76,9 @@ TEST_F(RunEndingTest, ASuccessHasNoText) {
 TEST_F(RunEndingTest, ACauseThatPeopleHaveReadIsNotRepeated) {
   RunResult result = result_of(failed(1, 3));
   const std::string whole = ending.write(result);
-  result.cause_printed = true;
-  EXPECT_LE(ending.write(result).size(), whole.size());
+  result.cause_on_screen = true;
+  EXPECT_LT(ending.write(result).size(), whole.size());
+  EXPECT_EQ(written().at("text"), whole) << "a file is read later";
 }
 
 TEST_F(RunEndingTest, TheLogsAreNamed) {
@@ -111,7 +112,7 @@ TEST_F(RunEndingTest, AnErrorFileThatCannotBeLeftIsAWarning) {
 
 TEST_F(RunEndingTest, TheJobsResultIsTheCauseOrTheReason) {
   EXPECT_EQ(job_result_text(judge({}, {})), "");
-  EXPECT_THAT(job_result_text(result_of(failed(1, 3)).verdict), HasSubstr("exited with code 3"));
+  EXPECT_THAT(job_result_text(result_of(failed(1, 3)).verdict), HasSubstr("(exit 3)"));
   EXPECT_THAT(job_result_text(judge({.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGTERM}, {})),
               HasSubstr("SIGTERM"));
 }

@@ -192,10 +192,12 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
   record.error = "ModuleNotFoundError: No module named 'x'";
   EXPECT_EQ(hint_for(record), "install it for the Python that runs the program; 'which python3' shows which one runs");
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
-            "install it for the Python that runs the program; it is '/opt/py/bin/python'");
+            "install it for the Python that runs the program; this run used '/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";
-  EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
-            "this Python has no torch: activate the environment that has it; it is '/opt/py/bin/python'");
+  EXPECT_EQ(
+      hint_for(record, "/opt/py/bin/python"),
+      "this Python has no torch: activate the environment that has it, or name its Python with PYTHON_EXEC; this run "
+      "used '/opt/py/bin/python'");
   record.error = "CUDA out of memory";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"), hint_for(record));
 }
