@@ -29,8 +29,9 @@ struct Net : torch::nn::Module {
 /// An optimizer over a model of its own, whose gradients are all there.
 class Side {
  public:
-  Side(lrun::Session& session, lrun::Collectives* split_over)
-      : session_(session), optimizer_(net_->parameters(), torch::optim::AdamOptions(1e-3), split_over) {
+  Side(lrun::Session& session, bool splits_state)
+      : session_(session),
+        optimizer_(net_->parameters(), torch::optim::AdamOptions(1e-3), &session.collectives(), splits_state) {
     for (auto& parameter : net_->parameters()) parameter.mutable_grad() = at::ones_like(parameter);
   }
 
@@ -61,8 +62,8 @@ class Side {
 
 int main() {
   lrun::Session session({.timeout = std::chrono::seconds(60), .banner = false});
-  Side whole(session, nullptr);
-  Side sharded(session, &session.collectives());
+  Side whole(session, false);
+  Side sharded(session, true);
   return lrun::bench::take_turns(session.is_rank_zero(), [&](std::istream&) {
     lrun::bench::Figures figures{{"ddp", whole.time_step()}, {"ddp_sharded", sharded.time_step()}};
     figures["ddp_bytes"] = whole.state_bytes();

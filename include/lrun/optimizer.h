@@ -1,9 +1,11 @@
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <lrun/export.h>
 #include <lrun/gradient_sync.h>
 #include <lrun/optimizer_shards.h>
 
+#include <functional>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -41,6 +43,9 @@ namespace detail {
 LRUN_EXPORT std::vector<torch::optim::OptimizerParamGroup> distinct(
     std::vector<torch::optim::OptimizerParamGroup> groups);
 
+/// Evaluates `closure` with gradients enabled. \return the mean of the ranks' losses.
+LRUN_EXPORT at::Tensor mean_loss(const std::function<at::Tensor()>& closure, Collectives* collectives);
+
 /// Torch's optimizer with the factor of the learning rates in its archives, also when torch saves and loads them.
 template <class TorchOptimizer>
 class ScaledOptimizer : public TorchOptimizer {
@@ -74,17 +79,18 @@ class ScaledOptimizer : public TorchOptimizer {
 template <class TorchOptimizer>
 class Optimizer {
  public:
-  /// \param parameters  tensors or parameter groups, the same on all ranks. A parameter that occurs twice is updated
-  ///                    once.
-  /// \param options     what torch's optimizer takes.
-  /// \param split_over  null: every rank has the whole state. Else see OptimizerShards; must outlive this object.
-  /// \param scale       for the learning rates of `options` and groups.
+  /// \param parameters   tensors or parameter groups, the same on all ranks. A parameter that occurs twice is updated
+  ///                     once.
+  /// \param options      what torch's optimizer takes.
+  /// \param collectives  the ranks that train the parameters; must outlive this object. Null: this process alone.
+  /// \param splits_state splits the state over these ranks; see OptimizerShards.
+  /// \param scale        for the learning rates of `options` and groups.
   /// \throws std::invalid_argument  a parameter is in two groups.
   template <class Parameters, class Options>
-  Optimizer(Parameters&& parameters, const Options& options, Collectives* split_over = nullptr,
-            const LearningRateScale& scale = {})
-      : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options, scale) {
-    if (split_over != nullptr) shards_.emplace(optimizer_, *split_over);
+  Optimizer(Parameters&& parameters, const Options& options, Collectives* collectives = nullptr,
+            bool splits_state = false, const LearningRateScale& scale = {})
+      : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options, scale), collectives_(collectives) {
+    if (splits_state && collectives != nullptr) shards_.emplace(optimizer_, *collectives);
   }
 
   /// Sets the gradients to undefined (C++'s default), or to zero in place.
@@ -92,8 +98,40 @@ class Optimizer {
 
   /// Performs one update from the averaged gradients, the same on every rank. Collective if the state is split.
   void step() {
-    if (std::exchange(was_loaded_, false)) detail::place_state(optimizer_);
+    place_loaded_state();
     shards_ ? shards_->step(optimizer_) : static_cast<void>(optimizer_.step());
+  }
+
+  /// Performs one update by an optimizer that evaluates the loss itself, maybe several times (LBFGS):
+  ///
+  ///     auto optimizer = session.optimizer<torch::optim::LBFGS>(
+  ///         model, torch::optim::LBFGSOptions(1).line_search_fn("strong_wolfe"));
+  ///     optimizer.step([&] {
+  ///       optimizer.zero_grad();
+  ///       return model.train_step(batch, step);
+  ///     });
+  ///
+  /// `closure` clears the gradients, computes loss and gradients of this rank's batch with train_step(), and returns
+  /// the loss. The optimizer sees the mean of all ranks' losses beside the averaged gradients, so that every rank takes
+  /// the same decisions: as one process on the batches of all ranks, if these have equally many samples. Collective.
+  ///
+  /// If the state is split, the closure is evaluated once, before the update; optimizers that need more (LBFGS) are
+  /// refused when they are made.
+  ///
+  /// Cost    one all-reduce of one element per evaluation, beside the closure's own.
+  /// Limits  each evaluation is a step of training of its own for checks (GuardOptions) and Join: with batches that run
+  ///         out on some ranks (Join), call step() without a closure. Decisions are equal if the ranks compute equal
+  ///         bits: equal processors and numbers of threads. A rank that decides otherwise ends as CollectiveMismatch.
+  /// \return the mean loss of the first evaluation, a detached scalar.
+  /// \throws std::invalid_argument  the closure returned no loss, or one of several elements.
+  /// \throws what `closure` throws, and errors of Collectives.
+  at::Tensor step(const std::function<at::Tensor()>& closure) {
+    place_loaded_state();
+    const auto mean_loss = [&] { return detail::mean_loss(closure, collectives_); };
+    if (!shards_) return optimizer_.step(mean_loss);
+    at::Tensor loss = mean_loss();
+    shards_->step(optimizer_);
+    return loss;
   }
 
   /// While it lives, torch's optimizer on one rank, or on all ranks, has the whole state.
@@ -145,8 +183,13 @@ class Optimizer {
   [[nodiscard]] const std::optional<OptimizerShards>& shards() const { return shards_; }
 
  private:
+  void place_loaded_state() {
+    if (std::exchange(was_loaded_, false)) detail::place_state(optimizer_);
+  }
+
   // torch::save() takes a const value, and the whole state is there only while it is saved
   mutable detail::ScaledOptimizer<TorchOptimizer> optimizer_;
+  Collectives* collectives_;  // null: this process alone
   mutable std::optional<OptimizerShards> shards_;
   bool was_loaded_ = false;
 };

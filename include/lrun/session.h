@@ -158,13 +158,15 @@ class LRUN_EXPORT Session {
   /// \throws std::invalid_argument  a parameter is in two groups.
   template <class TorchOptimizer, class Module, class Options>
   Optimizer<TorchOptimizer> optimizer(const Model<Module>& model, const Options& options) {
-    return Optimizer<TorchOptimizer>(model.parameters(), options, split_over(), learning_rate_scale());
+    return Optimizer<TorchOptimizer>(model.parameters(), options, collectives_.get(), splits_optimizer_state(),
+                                     learning_rate_scale());
   }
   /// Makes an optimizer over parameter groups of wrapped models. The groups are the same on all ranks.
   template <class TorchOptimizer, class Options>
   Optimizer<TorchOptimizer> optimizer(const std::vector<torch::optim::OptimizerParamGroup>& groups,
                                       const Options& options) {
-    return Optimizer<TorchOptimizer>(groups, options, split_over(), learning_rate_scale());
+    return Optimizer<TorchOptimizer>(groups, options, collectives_.get(), splits_optimizer_state(),
+                                     learning_rate_scale());
   }
 
   /// Samples per optimizer step for loaders with batches of `loader_batch`: loader_batch · world size, which is devices
@@ -185,7 +187,7 @@ class LRUN_EXPORT Session {
                                           const std::optional<WrapOptions>& options, const ModuleMaker& maker,
                                           bool maker_is_constructor);
   [[nodiscard]] LearningRateScale learning_rate_scale() const;
-  [[nodiscard]] Collectives* split_over() { return strategy_ == "ddp_sharded" ? collectives_.get() : nullptr; }
+  [[nodiscard]] bool splits_optimizer_state() const { return strategy_ == "ddp_sharded"; }
 
   SessionOptions options_;
   World world_;
