@@ -5,10 +5,10 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 #include <lrun/error.h>
+#include <lrun/exchange.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 namespace lrun::detail {
@@ -57,21 +57,6 @@ std::string say(const ModelDescription& model, std::size_t index) {
   return index < model.size() ? model[index].name + " is " + model[index].form : std::string("there is nothing more");
 }
 
-/// Every rank's text, in rank order.
-std::vector<std::string> gather(const std::string& mine, const at::Tensor& sizes, Collectives& collectives) {
-  const auto longest = sizes.max().item<std::int64_t>();
-  auto padded = at::zeros({longest}, at::kByte);
-  std::memcpy(padded.data_ptr(), mine.data(), mine.size());
-  auto all = at::empty({collectives.world_size(), longest}, at::kByte);
-  collectives.all_gather(all, padded);
-  std::vector<std::string> texts;
-  for (std::int64_t rank = 0; rank < collectives.world_size(); ++rank) {
-    texts.emplace_back(static_cast<const char*>(all[rank].data_ptr()),
-                       static_cast<std::size_t>(sizes[rank].item<std::int64_t>()));
-  }
-  return texts;
-}
-
 }  // namespace
 
 ModelDescription describe_model(const std::vector<NamedTensor>& parameters, const std::vector<NamedTensor>& buffers) {
@@ -111,7 +96,7 @@ void require_same_model(const ModelDescription& mine, Collectives& collectives) 
   collectives.all_gather(all, summary);
   if (all.eq(all[0]).all().item<bool>()) return;
   std::vector<ModelDescription> models;
-  for (const auto& other : gather(text, all.select(1, 1), collectives)) models.push_back(decode(other));
+  for (const auto& other : lrun::all_gather(collectives, text)) models.push_back(decode(other));
   if (const auto difference = first_difference(models)) throw RankMismatch(*difference);
 }
 

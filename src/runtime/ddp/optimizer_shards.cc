@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <lrun/collectives.h>
 #include <lrun/error.h>
+#include <lrun/exchange.h>
 #include <lrun/optimizer_shards.h>
 #include <torch/optim/lbfgs.h>
 #include <torch/optim/optimizer.h>
@@ -92,15 +93,6 @@ void load_state(torch::optim::Optimizer& optimizer, const std::string& bytes) {
   optimizer.load(archive);
 }
 
-/// `root`'s bytes on every rank.
-std::string broadcast_bytes(std::string bytes, Collectives& collectives, int root) {
-  auto size = at::full({1}, static_cast<std::int64_t>(bytes.size()), at::kLong);
-  collectives.broadcast(size, root);
-  bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
-  collectives.broadcast(at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte), root);
-  return bytes;
-}
-
 }  // namespace
 
 struct OptimizerShards::State {
@@ -184,7 +176,7 @@ void OptimizerShards::gather_state(torch::optim::Optimizer& optimizer, int rank)
   const std::string mine = bytes_of_state(optimizer);
   for (int root = 0; root < collectives.world_size(); ++root) {
     const bool is_mine = root == collectives.rank();
-    const std::string bytes = broadcast_bytes(is_mine ? mine : std::string(), collectives, root);
+    const std::string bytes = broadcast(collectives, is_mine ? mine : std::string(), root);
     if (is_mine || (rank != kAllRanks && rank != collectives.rank())) continue;
     load_state(optimizer, bytes);
   }

@@ -1,0 +1,185 @@
+// In: a tensor or bytes of this rank, of any size. Out: those of other ranks. Implements <lrun/exchange.h> by the
+// operations of Collectives.
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <lrun/collectives.h>
+#include <lrun/error.h>
+#include <lrun/exchange.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+
+namespace lrun {
+namespace {
+
+constexpr int kEveryRank = -1;
+
+/// A rank has to know these of a tensor before it can receive it: dtype, number of dimensions, then their sizes.
+constexpr std::int64_t kMostDimensions = 16;
+constexpr std::int64_t kShapeNumbers = 2 + kMostDimensions;
+
+struct Shape {
+  at::ScalarType dtype = at::kByte;
+  std::vector<std::int64_t> sizes;
+
+  bool operator==(const Shape&) const = default;
+};
+
+at::Tensor encode_shape(const at::Tensor& tensor) {
+  at::Tensor numbers = at::zeros({kShapeNumbers}, at::kLong);
+  auto* out = numbers.mutable_data_ptr<std::int64_t>();
+  *out++ = static_cast<std::int64_t>(tensor.scalar_type());
+  *out++ = tensor.dim();
+  std::ranges::copy(tensor.sizes(), out);
+  return numbers;
+}
+
+Shape decode_shape(const at::Tensor& row) {
+  const auto* numbers = row.const_data_ptr<std::int64_t>();
+  return {static_cast<at::ScalarType>(numbers[0]), {numbers + 2, numbers + 2 + numbers[1]}};
+}
+
+std::string describe_shape(const Shape& shape) {
+  std::string text = std::string(c10::toString(shape.dtype)) + " [";
+  for (std::size_t i = 0; i < shape.sizes.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(shape.sizes[i]);
+  return text + "]";
+}
+
+/// The tensor's values in memory that can be sent.
+at::Tensor sendable(const at::Tensor& tensor, const std::string& operation) {
+  if (!tensor.defined()) throw std::invalid_argument(operation + ": the tensor is undefined");
+  if (tensor.layout() != at::kStrided) throw std::invalid_argument(operation + ": the tensor is not dense");
+  if (tensor.dim() > kMostDimensions) {
+    throw std::invalid_argument(operation + ": a tensor of " + std::to_string(tensor.dim()) + " dimensions: at most " +
+                                std::to_string(kMostDimensions));
+  }
+  return tensor.detach().contiguous().resolve_conj().resolve_neg();
+}
+
+void require_rank(const Collectives& collectives, int rank, const std::string& operation) {
+  if (rank >= 0 && rank < collectives.world_size()) return;
+  throw std::invalid_argument(operation + ": there is no rank " + std::to_string(rank) + " in a group of " +
+                              std::to_string(collectives.world_size()));
+}
+
+/// The shapes of all ranks' tensors. \throws CollectiveMismatch  they differ in more than dimension 0.
+std::vector<Shape> agree_on_shapes(Collectives& collectives, const at::Tensor& mine, const std::string& operation) {
+  const at::Tensor all = at::empty({collectives.world_size(), kShapeNumbers}, at::kLong);
+  collectives.all_gather(all, encode_shape(mine));
+  std::vector<Shape> shapes;
+  for (int rank = 0; rank < collectives.world_size(); ++rank) shapes.push_back(decode_shape(all[rank]));
+  const auto but_for_rows = [](Shape shape) {
+    if (!shape.sizes.empty()) shape.sizes[0] = 0;
+    return shape;
+  };
+  for (std::size_t rank = 1; rank < shapes.size(); ++rank) {
+    if (but_for_rows(shapes[rank]) == but_for_rows(shapes[0])) continue;
+    throw CollectiveMismatch(operation + ": rank 0 has " + describe_shape(shapes[0]) + ", rank " +
+                             std::to_string(rank) + " has " + describe_shape(shapes[rank]) +
+                             ": only dimension 0 may differ");
+  }
+  return shapes;
+}
+
+/// All ranks' tensors, on `receiver` or on every rank.
+std::vector<at::Tensor> collect(Collectives& collectives, const at::Tensor& tensor, int receiver,
+                                const std::string& operation) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor mine = sendable(tensor, operation);
+  const std::vector<Shape> shapes = agree_on_shapes(collectives, mine, operation);
+  const bool keeps = receiver == kEveryRank || receiver == collectives.rank();
+  std::vector<at::Tensor> tensors;
+  if (receiver == kEveryRank && std::ranges::all_of(shapes, [&](const Shape& shape) { return shape == shapes[0]; })) {
+    std::vector<std::int64_t> sizes = {collectives.world_size()};
+    sizes.insert(sizes.end(), shapes[0].sizes.begin(), shapes[0].sizes.end());
+    const at::Tensor rows = at::empty(sizes, mine.options());
+    collectives.all_gather(rows, mine);
+    for (int rank = 0; rank < collectives.world_size(); ++rank) tensors.push_back(rows[rank]);
+    return tensors;
+  }
+  for (int rank = 0; rank < collectives.world_size(); ++rank) {
+    const bool is_mine = rank == collectives.rank();
+    at::Tensor part = is_mine ? mine : at::empty(shapes[static_cast<std::size_t>(rank)].sizes, mine.options());
+    collectives.broadcast(part, rank);
+    if (keeps) tensors.push_back(is_mine ? part.clone() : part);
+  }
+  return tensors;
+}
+
+at::Tensor bytes_of_string(std::string& text) {
+  return at::from_blob(text.data(), {static_cast<std::int64_t>(text.size())}, at::kByte);
+}
+
+std::vector<std::string> collect_strings(Collectives& collectives, std::string bytes, int receiver,
+                                         const std::string& operation) {
+  std::vector<std::string> texts;
+  for (const at::Tensor& part : collect(collectives, bytes_of_string(bytes), receiver, operation)) {
+    texts.emplace_back(static_cast<const char*>(part.const_data_ptr()), part.nbytes());
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> all_gather(Collectives& collectives, const at::Tensor& tensor) {
+  return collect(collectives, tensor, kEveryRank, "all_gather");
+}
+
+std::vector<at::Tensor> gather(Collectives& collectives, const at::Tensor& tensor, int rank) {
+  require_rank(collectives, rank, "gather");
+  return collect(collectives, tensor, rank, "gather");
+}
+
+at::Tensor scatter(Collectives& collectives, const std::vector<at::Tensor>& tensors, int root, at::Device device) {
+  const at::NoGradGuard no_grad;
+  require_rank(collectives, root, "scatter");
+  const bool is_root = root == collectives.rank();
+  const auto world_size = static_cast<std::size_t>(collectives.world_size());
+  std::vector<at::Tensor> parts(world_size);
+  at::Tensor shapes = at::zeros({collectives.world_size(), kShapeNumbers}, at::kLong);
+  if (is_root) {
+    if (tensors.size() != world_size) {
+      throw std::invalid_argument("scatter: the number of tensors is " + std::to_string(tensors.size()) +
+                                  ", and that of ranks " + std::to_string(world_size));
+    }
+    for (std::size_t rank = 0; rank < world_size; ++rank) {
+      parts[rank] = sendable(tensors[rank], "scatter");
+      shapes[static_cast<std::int64_t>(rank)].copy_(encode_shape(parts[rank]));
+    }
+  }
+  collectives.broadcast(shapes, root);
+  at::Tensor mine;
+  for (int rank = 0; rank < collectives.world_size(); ++rank) {
+    at::Tensor& part = parts[static_cast<std::size_t>(rank)];
+    if (!is_root) {
+      const Shape shape = decode_shape(shapes[rank]);
+      part = at::empty(shape.sizes, at::TensorOptions().dtype(shape.dtype).device(device));
+    }
+    collectives.broadcast(part, root);
+    if (rank == collectives.rank()) mine = is_root ? part.clone() : part;
+    part.reset();  // a rank holds its own and one more
+  }
+  return mine;
+}
+
+std::string broadcast(Collectives& collectives, std::string bytes, int root) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor size = at::full({1}, static_cast<std::int64_t>(bytes.size()), at::kLong);
+  collectives.broadcast(size, root);
+  bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
+  collectives.broadcast(bytes_of_string(bytes), root);
+  return bytes;
+}
+
+std::vector<std::string> all_gather(Collectives& collectives, const std::string& bytes) {
+  return collect_strings(collectives, bytes, kEveryRank, "all_gather");
+}
+
+std::vector<std::string> gather(Collectives& collectives, const std::string& bytes, int rank) {
+  require_rank(collectives, rank, "gather");
+  return collect_strings(collectives, bytes, rank, "gather");
+}
+
+}  // namespace lrun
