@@ -3,10 +3,11 @@
 //
 //   contrastive                                    one device
 //   lrun --devices 4 --strategy dp contrastive     four devices, one batch: the same negatives, the same loss
-//   lrun --devices 4 --strategy ddp2 contrastive   the same in every node; gradients are averaged between nodes
+//   lrun --devices 4 contrastive                   four batches, one a device: four times the negatives
 //
 // `step` sees a part of the batch, so its softmax would know the negatives of that part only, which is another and
-// smaller loss: the program says how much. `step_end` sees the outputs of all parts.
+// smaller loss: the program says how much. `step_end` sees the outputs of all parts of this process, and gathers those
+// of the other ranks; their gradients flow back to them.
 #include <lrun/lrun.h>
 #include <torch/data/datasets/base.h>
 #include <torch/nn/cloneable.h>
@@ -55,7 +56,10 @@ int main() {
   const auto loader = session.loader(Things(), {.batch_size = 64});
   auto model = session.wrap(std::make_shared<Encoder>());
   auto optimizer = session.optimizer<torch::optim::SGD>(model, 0.1);
-  const auto whole = [](const Codes& codes, const Views&) { return contrast(codes); };
+  const auto whole = [&](const Codes& codes, const Views&) {
+    return contrast({lrun::all_gather_with_grad(session.collectives(), codes.first),
+                     lrun::all_gather_with_grad(session.collectives(), codes.second)});
+  };
   const auto report = [&](const char* when, const Views& batch) {
     const double loss = model.eval_step(batch, encode, whole).item<double>();
     const auto parts = model.eval_step(

@@ -14,6 +14,7 @@
 ///
 /// All of them are collective, with the order, deadline and failures of Collectives. Tensors may be on any device that
 /// the group takes, and need not be contiguous. Results are new, contiguous and without gradients.
+/// (all_gather_with_grad() is the one to differentiate through.)
 ///
 /// Cost     sizes are exchanged first, in one short operation. Then one broadcast per rank moves the data: each rank
 ///          sends and receives the bytes of all of them, once. That is no more than the busiest rank has to receive in

@@ -1,6 +1,7 @@
 #pragma once
 
 /// Includes all of liblrun.
+#include <lrun/all_gather_with_grad.h>
 #include <lrun/batch.h>
 #include <lrun/batch_size.h>
 #include <lrun/checkpoint.h>

@@ -21,6 +21,14 @@ for strategy in dp ddp2; do
   done
 done
 
+# Under ddp each rank has a batch of its own, and the samples of all ranks are negatives: ln(2) more for twice as many.
+"$LRUN" --devices 2 "$CONTRASTIVE" > "$work/ddp" 2> "$work/err" || fail "ddp: exit code $?" "$work/ddp" "$work/err"
+read -r alone _ <<< "$(losses untrained "$work/alone")"
+read -r whole _ <<< "$(losses untrained "$work/ddp")"
+is_true "$whole > $alone + 0.4" || fail "ddp: not the negatives of both ranks" "$work/alone" "$work/ddp"
+read -r trained _ <<< "$(losses trained "$work/ddp")"
+is_true "$trained < $whole - 1" || fail "ddp: it did not learn" "$work/ddp"
+
 # Two nodes by hand, one process each, with two devices: each has half of the samples.
 port=$("$FREE_PORT")
 pids=()

@@ -4,10 +4,11 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/core/ivalue.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <vector>
+
+#include "runtime/ddp/group_of_forward.h"
 
 namespace lrun::detail {
 namespace {
@@ -31,12 +32,6 @@ at::Tensor spread(const at::Tensor& values, const at::Tensor& input) {
   sizes[1] = values.numel();
   return values.view(sizes);
 }
-
-/// The group of a forward, for its backward.
-struct GroupOfForward : torch::CustomClassHolder {
-  explicit GroupOfForward(Collectives& group) : collectives(group) {}
-  Collectives& collectives;
-};
 
 struct Normalise : torch::autograd::Function<Normalise> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,

@@ -1,0 +1,56 @@
+#include <ATen/ATen.h>
+#include <lrun/all_gather_with_grad.h>
+#include <lrun/collectives.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "runtime/ddp/group_of_forward.h"
+
+namespace lrun {
+namespace {
+
+/// (world size, n, …) for (n, …).
+std::vector<std::int64_t> sizes_of_rows(const Collectives& collectives, at::IntArrayRef sizes) {
+  std::vector<std::int64_t> rows = {collectives.world_size()};
+  rows.insert(rows.end(), sizes.begin(), sizes.end());
+  return rows;
+}
+
+struct GatherFunction : torch::autograd::Function<GatherFunction> {
+  using Context = torch::autograd::AutogradContext;
+
+  static at::Tensor forward(Context* context, const at::Tensor& tensor,
+                            const c10::intrusive_ptr<detail::GroupOfForward>& group) {
+    context->saved_data["group"] = c10::IValue::make_capsule(group);
+    context->saved_data["sizes"] = tensor.sizes();
+    Collectives& collectives = group->collectives;
+    const at::Tensor rows = at::empty(sizes_of_rows(collectives, tensor.sizes()), tensor.options());
+    collectives.all_gather(rows, tensor.contiguous());
+    return rows.flatten(0, 1);
+  }
+
+  static torch::autograd::variable_list backward(Context* context, const torch::autograd::variable_list& gradients) {
+    const auto group =
+        c10::static_intrusive_pointer_cast<detail::GroupOfForward>(context->saved_data["group"].toCapsule());
+    const auto sizes = context->saved_data["sizes"].toIntVector();
+    Collectives& collectives = group->collectives;
+    const at::Tensor rows = gradients[0].contiguous().view(sizes_of_rows(collectives, sizes));
+    const at::Tensor own = at::empty(sizes, rows.options());
+    collectives.reduce_scatter(own, rows, ReduceOp::kSum);
+    return {own, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor all_gather_with_grad(Collectives& collectives, const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.dim() == 0) {
+    throw std::invalid_argument("all_gather_with_grad: the tensor has no dimension of samples");
+  }
+  if (collectives.world_size() == 1) return tensor;
+  return GatherFunction::apply(tensor, c10::make_intrusive<detail::GroupOfForward>(collectives));
+}
+
+}  // namespace lrun
