@@ -5,6 +5,7 @@
 #include <lrun/batch.h>
 #include <lrun/export.h>
 #include <lrun/model.h>
+#include <lrun/session.h>
 
 #include <concepts>
 #include <memory>
@@ -25,15 +26,19 @@ LRUN_EXPORT Collectives& one_device_a_rank(Collectives& collectives);
 
 /// The classic form of distributed data parallel: wrap the module, call forward(), call backward() on the loss.
 ///
-///     lrun::DistributedDataParallel<Net> ddp(net, session.collectives());
-///     auto loss = torch::nll_loss(ddp.forward(images), labels);
+///     lrun::DistributedDataParallel ddp(net, session);  // std::shared_ptr<Net>; of a TORCH_MODULE: net.ptr()
+///     auto loss = torch::nll_loss(ddp.forward(images.to(session.device())), labels.to(session.device()));
 ///     loss.backward();     // gradients are averaged over all ranks when it returns
+///
+/// For programs that were written for torch's DistributedDataParallel, whose loop calls forward() and backward()
+/// itself. Model (Session::wrap()) is the way for new ones: it trains under every strategy, also with several devices
+/// per rank, and moves batches to them.
 ///
 /// See GradientSync for order, results and limits. Under no_grad forward() is the module's own, and nothing is
 /// communicated.
 ///
 /// Threads  the training thread; backward() may run its hooks on other threads.
-/// Lifetime `collectives` must outlive it.
+/// Lifetime the session or `collectives` must outlive it.
 template <class Module>
 class DistributedDataParallel {
  public:
@@ -44,6 +49,13 @@ class DistributedDataParallel {
   /// \throws std::invalid_argument  another living model trains one of the parameters; names it.
   DistributedDataParallel(std::shared_ptr<Module> module, Collectives& collectives, WrapOptions options = {})
       : module_(module), replicated_(std::move(module), detail::one_device_a_rank(collectives), options) {}
+
+  /// As above over the ranks of a session: also moves the module to the session's device. The tensors stay the same
+  /// objects, so the optimizer may be made before, and Session::optimizer() takes the groups of parameters().
+  /// \param options  what is not given is the session's.
+  DistributedDataParallel(std::shared_ptr<Module> module, Session& session,
+                          const std::optional<WrapOptions>& options = std::nullopt)
+      : DistributedDataParallel(module, session.collectives(), session.prepare(module.get(), options)) {}
 
   /// Calls the module's forward with these arguments and returns its result. A forward that throws counts as a step: if
   /// the program goes on, ranks on which it did not throw get CollectiveMismatch.

@@ -115,9 +115,50 @@ struct CopyTensors {
   void operator()(const Opaque&) const {}
 };
 
+/// Says what a step has to look like before the compiler does in its own words. \return true
+template <class Module, class Batch, class Step>
+consteval bool is_step() {
+  static_assert(TensorTree<Batch>,
+                "lrun: the batch has to be a Tensor, or vectors, pairs, tuples, maps or structs of Tensors such as "
+                "torch::data::Example; lrun/batch.h says how other types become one");
+  static_assert(std::is_invocable_v<Step&, Module&, const Batch&>,
+                "lrun: step is called as step(Module&, const Batch&): with the wrapped module itself (NetImpl& of a "
+                "TORCH_MODULE Net, not Net or a pointer) and with the type of the batch that was passed, const");
+  if constexpr (std::is_invocable_v<Step&, Module&, const Batch&>) {
+    static_assert(TensorTree<std::decay_t<std::invoke_result_t<Step&, Module&, const Batch&>>>,
+                  "lrun: step has to return a Tensor, or vectors, pairs, tuples, maps or structs of Tensors "
+                  "(lrun/batch.h): the outputs of the parts of a batch are concatenated along dimension 0");
+  }
+  return true;
+}
+
+/// The same of a step that returns the loss, without a step_end. \return true
+template <class Module, class Batch, class Step>
+consteval bool is_loss_step() {
+  if constexpr (is_step<Module, Batch, Step>() && std::is_invocable_v<Step&, Module&, const Batch&>) {
+    static_assert(std::is_convertible_v<std::invoke_result_t<Step&, Module&, const Batch&>, at::Tensor>,
+                  "lrun: without a step_end, step has to return the loss of its part, a Tensor; with "
+                  "train_step(batch, step, step_end), step_end(outputs, batch) returns it");
+  }
+  return true;
+}
+
+/// The same of a step_end. \return true
+template <class Outputs, class Batch, class StepEnd>
+consteval bool is_step_end() {
+  static_assert(std::is_invocable_v<StepEnd&, const Outputs&, const Batch&>,
+                "lrun: step_end is called as step_end(const Outputs&, const Batch&): with what step returns and with "
+                "the whole batch");
+  return true;
+}
+
 }  // namespace detail
 
 /// A module that trains under the strategy of its session; made by Session::wrap().
+///
+/// This is the way for new programs: the same code trains under every strategy, also dp and ddp2, and batches are moved
+/// to the devices. DistributedDataParallel is for programs whose loop calls forward() and backward() itself, as torch's
+/// does; it has one device per rank.
 ///
 /// `step` is called as step(Module&, const Batch& part). It returns outputs whose tensors have the part's samples along
 /// dimension 0: a Tensor, or any TensorTree. `step_end` is called under every strategy as step_end(outputs, batch),
@@ -151,8 +192,9 @@ class Model {
   /// \throws std::invalid_argument  the loss has more than one element, or the batch cannot be split.
   /// \throws lrun::ReplicaFailed    `step` or its backward threw under dp or ddp2.
   /// \throws errors of Collectives, among them CollectiveMismatch if some ranks went on after a step that threw there.
-  template <TensorTree Batch, class Step, class StepEnd>
+  template <class Batch, class Step, class StepEnd>
   at::Tensor train_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
+    static_assert(detail::is_step<Module, Batch, Step>());
     at::Tensor loss;
     strategy_->attempt([&] {
       strategy_->begin_forward();
@@ -160,6 +202,7 @@ class Model {
       const Batch whole = transfer_(batch);
       if (strategy_->compares_batches()) look_at(batch);
       const auto outputs = run_parts(batch, whole, step);
+      static_assert(detail::is_step_end<decltype(outputs), Batch, StepEnd>());
       loss = strategy_->backward(std::invoke(step_end, outputs, whole));
     });
     return loss;
@@ -167,8 +210,9 @@ class Model {
 
   /// As above for a `step` that returns the loss of its part, a mean over the part's samples. The loss of the batch is
   /// the mean of the parts' losses, weighted by their samples.
-  template <TensorTree Batch, class Step>
+  template <class Batch, class Step>
   at::Tensor train_step(const Batch& batch, Step&& step) {
+    static_assert(detail::is_loss_step<Module, Batch, Step>());
     return train_step(batch, step, [this](const at::Tensor& losses, const Batch& whole) {
       Replicas* replicas = strategy_->replicas();
       return replicas == nullptr ? losses : detail::weighted_mean(losses, samples_of(whole), replicas->size());
@@ -178,19 +222,22 @@ class Model {
   /// As train_step(), without gradients and without communication. Setting the module's mode (train(), eval()) is up to
   /// the caller.
   /// \return what `step_end` returns.
-  template <TensorTree Batch, class Step, class StepEnd>
+  template <class Batch, class Step, class StepEnd>
   auto eval_step(const Batch& batch, Step&& step, StepEnd&& step_end) {
+    static_assert(detail::is_step<Module, Batch, Step>());
     at::NoGradGuard no_grad;
     strategy_->place_module();
     const TransferWait wait(transfer_);
     const Batch whole = transfer_(batch);
     const auto outputs = run_parts(batch, whole, step);
+    static_assert(detail::is_step_end<decltype(outputs), Batch, StepEnd>());
     return std::invoke(step_end, outputs, whole);
   }
 
   /// \return the outputs of `step` for all parts.
-  template <TensorTree Batch, class Step>
+  template <class Batch, class Step>
   auto eval_step(const Batch& batch, Step&& step) {
+    static_assert(detail::is_step<Module, Batch, Step>());
     return eval_step(batch, step, [](const auto& outputs, const Batch&) { return outputs; });
   }
 
@@ -217,10 +264,6 @@ class Model {
   template <class Batch, class Step>
   auto run_parts(const Batch& batch, const Batch& whole, Step& step) {
     using Outputs = std::decay_t<std::invoke_result_t<Step&, Module&, const Batch&>>;
-    static_assert(
-        TensorTree<Outputs>,
-        "step must return a Tensor, or vectors, pairs, tuples, maps or structs of Tensors (lrun/batch.h): the "
-        "outputs of the parts of a batch are concatenated along dimension 0");
     Replicas* replicas = strategy_->replicas();
     if (replicas == nullptr) return Outputs(std::invoke(step, *module_, whole));
     const std::vector<Batch> parts = split_batch(whole, replicas->size());

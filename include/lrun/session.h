@@ -29,6 +29,8 @@ struct LoaderOptions;
 class DistributedSampler;
 template <class Dataset>
 class DataLoader;
+template <class Module>
+class DistributedDataParallel;
 
 /// How a Session joins a run, and what its models, loaders and optimizers do by default.
 struct SessionOptions {
@@ -183,6 +185,11 @@ class LRUN_EXPORT Session {
   [[nodiscard]] double all_reduce(double value, ReduceOp op = ReduceOp::kAverage);
 
  private:
+  template <class Module>
+  friend class DistributedDataParallel;
+
+  /// Moves the module to device(). \return the options with the session's own where none are given.
+  WrapOptions prepare(torch::nn::Module* module, const std::optional<WrapOptions>& given) const;
   std::unique_ptr<Strategy> make_strategy(std::shared_ptr<torch::nn::Module> module,
                                           const std::optional<WrapOptions>& options, const ModuleMaker& maker,
                                           bool maker_is_constructor);

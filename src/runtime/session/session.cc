@@ -136,14 +136,19 @@ std::uint64_t Session::rank_seed() const {
   return detail::SplitMix64(detail::SplitMix64(seed_).next() + static_cast<std::uint64_t>(world_.rank)).next();
 }
 
-std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
-                                                 const std::optional<WrapOptions>& given, const ModuleMaker& maker,
-                                                 bool maker_is_constructor) {
-  if (!module) throw std::invalid_argument("there is no module to wrap");
+WrapOptions Session::prepare(torch::nn::Module* module, const std::optional<WrapOptions>& given) const {
+  if (module == nullptr) throw std::invalid_argument("there is no module to wrap");
   detail::place(*module, device_);
   WrapOptions options = given.value_or(WrapOptions());
   if (!options.gradients) options.gradients = options_.gradients;
   if (!options.guards) options.guards = options_.guards;
+  return options;
+}
+
+std::unique_ptr<Strategy> Session::make_strategy(std::shared_ptr<torch::nn::Module> module,
+                                                 const std::optional<WrapOptions>& given, const ModuleMaker& maker,
+                                                 bool maker_is_constructor) {
+  WrapOptions options = prepare(module.get(), given);
   if (!options.make_replica) options.make_replica = maker;
   const StrategyContext context{std::move(module), *collectives_, world_, device_, options};
   if (const auto make = detail::registered_strategy(strategy_)) {

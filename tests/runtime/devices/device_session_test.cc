@@ -5,6 +5,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 #include <lrun/clip_grad_norm.h>
+#include <lrun/distributed_data_parallel.h>
 #include <lrun/error.h>
 #include <lrun/session.h>
 #include <lrun/sync_batch_norm.h>
@@ -272,6 +273,17 @@ TEST(DeviceSession, NamesAParameterThatWasMovedAndIsNotBroughtBack) {
           "of an archive: move it back with module->to(torch::Device(\"cpu\"))");
     }
   });
+}
+
+TEST(DeviceSession, PlacesTheModuleOfTheClassicForm) {
+  Session session({.world = World(), .devices = {"hpu:1"}, .banner = false});
+  const auto net = std::make_shared<SessionNet>();
+  DistributedDataParallel ddp(net, session);
+  const auto [input, target] = batch_of(0);
+  const at::Tensor outputs = ddp.forward(input.to(session.device()));
+  (outputs - target.to(session.device())).square().mean().backward();
+  EXPECT_EQ(outputs.device(), fake(1));
+  EXPECT_EQ(net->first->weight.grad().device(), fake(1));
 }
 
 TEST(DeviceSession, RefusesToAverageGradientsOfAnotherDevice) {

@@ -10,6 +10,7 @@
 #include <torch/optim/sgd.h>
 
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -166,7 +167,7 @@ TEST(TrainStep, EqualsTheClassicForm) {
     fill(*one, 0.5);
     fill(*other, 0.5);
     auto model = session.wrap(one);
-    DistributedDataParallel<NetImpl> ddp(other.ptr(), session.collectives());
+    DistributedDataParallel ddp(other.ptr(), session);
     const auto batch = make_batch(session.rank());
     model.train_step(batch, [](NetImpl& replica, const Batch& part) {
       return at::mse_loss(replica.forward(part.data), part.target);
@@ -176,6 +177,22 @@ TEST(TrainStep, EqualsTheClassicForm) {
       EXPECT_TRUE(item.value().grad().equal(other->named_parameters()[item.key()].grad())) << item.key();
     }
   });
+}
+
+TEST(Classic, OfASessionHasItsOptionsWhereNoneAreGiven) {
+  const auto small_buckets = [](int) {
+    return SessionOptions{.gradients = {.bucket_bytes = 1, .first_bucket_bytes = 1}, .banner = false};
+  };
+  const auto body = [](Session& session) {
+    Net net;
+    const auto buckets_of = [&](const std::optional<WrapOptions>& options) {
+      return DistributedDataParallel(net.ptr(), session, options).gradient_sync().buckets().size();
+    };
+    EXPECT_EQ(buckets_of(std::nullopt), 4U);  // one a parameter
+    EXPECT_EQ(buckets_of(WrapOptions{.broadcast_buffers = false}), 4U);
+    EXPECT_EQ(buckets_of(WrapOptions{.gradients = GradientSyncOptions()}), 1U);
+  };
+  run_sessions(2, body, small_buckets);
 }
 
 TEST(TrainStep, PassesContainersOfOutputsOn) {

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# step_mistakes.sh SOURCE COMMAND…: COMMAND, which compiles SOURCE, fails and says what SOURCE expects, in that order.
+set -u
+source=$1
+shift
+errors=$("$@" 2>&1) && { echo "it compiles: $*"; exit 1; }
+mapfile -t expected < <(sed -n 's|^ *// says: ||p' "$source")
+((${#expected[@]} > 0)) || { echo "nothing is expected of $source"; exit 1; }
+mapfile -t said < <(grep -o 'static assertion failed.*\|static_assert failed.*' <<< "$errors" | grep 'lrun: ')
+for text in "${expected[@]}"; do
+  printf '%s\n' "${said[@]}" | grep -qF -- "lrun: $text" || { echo "nothing says '$text':"; echo "$errors"; exit 1; }
+done
+first=$(grep -m 1 -E 'error:' <<< "$errors")
+[[ $first == *"lrun: ${expected[0]}"* ]] || { echo "the first error is another: $first"; echo "$errors"; exit 1; }
