@@ -38,3 +38,16 @@ grep -q '^resumed' "$work/killed.out" && fail "resumed from nothing" "$work/kill
 LRUN_RESUME="$work/whole" "$LRUN" --devices 2 --output raw "$FASHION_MNIST" "${options[@]}" > "$work/out" 2> "$work/err" ||
   fail "exit code $?" "$work/err"
 grep -qx "resumed after epoch 3" "$work/out" || fail "LRUN_RESUME was not followed" "$work/out" "$work/err"
+
+# Python reads the header, and the content if it has torch.
+python=${LRUN_TEST_PYTHON:-python3}
+"$python" "$READ_CHECKPOINT" "$work/whole" "$work/content" > "$work/out" 2> "$work/err" || fail "exit code $?" "$work/err"
+size=$(($(stat -c %s "$work/whole") - 64))
+[ "$(cat "$work/out")" = "whole, step 0, part 0 of 1, $size bytes" ] || fail "another header" "$work/out"
+tail -c +65 "$work/whole" | cmp -s - "$work/content" || fail "another content"
+if "$python" -c 'import torch' > /dev/null 2>&1; then
+  "$python" -c 'import sys, torch; torch.jit.load(sys.argv[1])' "$work/content" 2> "$work/err" || fail "torch does not read it" "$work/err"
+fi
+head -c 1000 "$work/whole" > "$work/short"
+"$python" "$READ_CHECKPOINT" "$work/short" > "$work/out" 2>&1 && fail "read a part of a file" "$work/out"
+grep -q "it has 936 of $size bytes" "$work/out" || fail "another reason" "$work/out"
