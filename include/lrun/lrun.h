@@ -12,6 +12,7 @@
 #include <lrun/distributed_data_parallel.h>
 #include <lrun/distributed_sampler.h>
 #include <lrun/error.h>
+#include <lrun/evaluation.h>
 #include <lrun/exchange.h>
 #include <lrun/gradient_sync.h>
 #include <lrun/guards.h>
