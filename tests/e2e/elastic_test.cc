@@ -92,18 +92,34 @@ TEST_F(Elastic, JobsOfAFixedSizeWaitForANodeThatIsTakenAway) {
   LrunProcess& first = job.start({"--node-rank", "0"}, program());
   LrunProcess& second = job.start({"--node-rank", "1"}, program());
   ASSERT_TRUE(first.wait_for("rank 0/2") && second.wait_for("rank 1/2")) << first.err() << second.err();
-  second.signal(SIGINT);
-  EXPECT_EQ(second.wait().signal_number, SIGINT) << second.err();
+  second.signal(SIGTERM);
+  EXPECT_EQ(second.wait().signal_number, SIGTERM) << second.err();
   EXPECT_TRUE(contains(second.err(), "note: this node leaves the job; 1 of 2 nodes is left, which waits up to 10m "))
       << second.err();
   ASSERT_TRUE(
-      first.wait_for("its lrun received SIGINT and left the job; 1 of 2 nodes is left, which waits up to 10m "
+      first.wait_for("its lrun received SIGTERM and left the job; 1 of 2 nodes is left, which waits up to 10m "
                      "for others"))
       << first.err();
   LrunProcess& back = job.start({"--node-rank", "1"}, program());
   EXPECT_TRUE(first.read_until([&] { return count(first.out(), "rank 0/2 of 2 count 0.") == 2; })) << first.err();
   end();
   expect_success({&first, &back});
+}
+
+TEST_F(Elastic, CtrlCOnOneNodeEndsAJobOfAFixedSize) {
+  for (const int asked : {0, 1}) {
+    Job job({"--num_nodes", "2"});
+    LrunProcess& first = job.start({"--node-rank", "0"}, shell("echo ready; exec sleep 1000"));
+    LrunProcess& second = job.start({"--node-rank", "1"}, shell("echo ready; exec sleep 1000"));
+    ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
+    LrunProcess& here = asked == 0 ? first : second;
+    LrunProcess& there = asked == 0 ? second : first;
+    here.signal(SIGINT);
+    EXPECT_EQ(here.wait().signal_number, SIGINT) << here.err();
+    EXPECT_EQ(there.wait().code, 128 + SIGINT) << there.err();
+    EXPECT_TRUE(contains(there.err(), "the run was stopped: node ")) << "which node: " << there.err();
+    EXPECT_TRUE(contains(there.err(), ": received SIGINT")) << "and why: " << there.err();
+  }
 }
 
 TEST_F(Elastic, TheLastNodeEndsOfASignalThatComesWhileItsWorkersStopForALostOne) {

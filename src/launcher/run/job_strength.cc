@@ -17,9 +17,10 @@ bool may_leave(const RunEnd& end, const JobStrength& job) {
     case RunEnd::Kind::kStartFailed:
       return job.may_drop_out && enough;
     case RunEnd::Kind::kInterrupted: {
-      // A manager signals all nodes to end the job. With TERM it may also signal a single node that it takes, and the
-      // node comes back only where the job waits for one.
-      const bool is_taken = can_come_back || (enough && end.signal_number == SIGTERM);
+      // TERM may take a single node away, which comes back only where the job waits for one. Ctrl-C and the like are a
+      // person's, who leaves a job that goes on without this node, and ends one that would wait.
+      const bool goes_on = enough || job.plan.spares > 0;
+      const bool is_taken = end.signal_number == SIGTERM ? can_come_back || enough : can_come_back && goes_on;
       return is_taken && !end.by_head && job.others > 0 && (job.may_drop_out || hands_over);
     }
     default:

@@ -40,7 +40,12 @@ TEST(MayLeave, ASignalTakesANodeAwayOrEndsTheJob) {
   const RunEnd interrupt{.kind = Kind::kInterrupted, .signal_number = SIGINT};
   EXPECT_TRUE(may_leave(term, {kElastic, 2, true, false}));
   EXPECT_FALSE(may_leave(interrupt, {kElastic, 2, true, false})) << "a person means the job";
-  EXPECT_TRUE(may_leave(interrupt, {kReplacing, 2, true, false}));
+  EXPECT_TRUE(may_leave(term, {kReplacing, 2, true, false})) << "the others wait for the node";
+  EXPECT_FALSE(may_leave(interrupt, {kReplacing, 2, true, false})) << "nor could the job go on";
+  EXPECT_TRUE(may_leave(interrupt, {plan_with(2, 4, Duration(60'000)), 2, true, false}));
+  RendezvousPlan with_spare = kReplacing;
+  with_spare.spares = 1;
+  EXPECT_TRUE(may_leave(interrupt, {with_spare, 2, true, false})) << "the spare takes its place";
   EXPECT_FALSE(may_leave(term, {kReplacing, 0, true, false})) << "nobody is left";
   RunEnd by_head = term;
   by_head.by_head = true;
