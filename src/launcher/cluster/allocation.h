@@ -100,6 +100,7 @@ struct AllocatedNode {
   std::string devices_origin = {};           ///< the place that names them: 'hosts.txt'
   std::vector<std::string> also_named = {};  ///< those of Questions::names that mean this node
   TpuInventory tpus = {};
+  bool is_pod = false;  ///< of Kubernetes, where a name of another pod appears once that has started
 
   bool operator==(const AllocatedNode&) const = default;
 };

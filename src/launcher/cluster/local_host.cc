@@ -37,6 +37,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   AllocatedNode node;
   node.name = own_host_name();
   node.cpus = questions.cpus ? usable_cpus() : cpus_by_affinity();
+  node.is_pod = environment.has("KUBERNETES_SERVICE_HOST");
   node.also_named = names_that_reach_us(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
   if (questions.tpus) node.tpus = find_tpu_chips();

@@ -196,6 +196,9 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   rendezvous.replacement = is_managed ? Duration::zero() : rendezvous.join_timeout;
   rendezvous.connect_timeout =
       std::min(rendezvous.join_timeout, asked.connect_timeout.value_or(rendezvous.join_timeout));
+  // In a cluster's job, and between pods, the name of a host exists once that has started.
+  const bool appears_later = by_manager || asked.manager_replaces_nodes || this_host.is_pod || asked.join_timeout;
+  if (appears_later || asked.connect_timeout) rendezvous.name_timeout = rendezvous.connect_timeout;
   rendezvous.last_call = asked.last_call.value_or(rendezvous.last_call);
   rendezvous.heartbeat = asked.heartbeat.value_or(rendezvous.heartbeat);
   if (asked.uses_etcd()) choose_etcd(asked, rendezvous, plan);

@@ -67,6 +67,7 @@ struct RendezvousPlan {
   int max_nodes = 1;
   int spares = 0;                     ///< launchers beyond max_nodes that take the place of lost ones
   Duration connect_timeout{600'000};  ///< to reach the rendezvous
+  Duration name_timeout{10'000};      ///< for its host's name to exist; connect_timeout where it may appear later
   Duration etcd_start{10'000};        ///< for an etcd that refuses connections
   Duration join_timeout{600'000};     ///< for enough nodes
   Duration replacement{600'000};      ///< for replacements of lost nodes

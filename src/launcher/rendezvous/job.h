@@ -57,6 +57,10 @@ class Job final : public JobMember {
   [[nodiscard]] bool joined() const { return context_.link && context_.link->joined(); }
   /// Why the leader could not be reached so far; empty: no attempt has failed.
   [[nodiscard]] std::string last_error() const { return context_.last_error(); }
+  /// How long it is tried.
+  [[nodiscard]] Duration patience() const {
+    return context_.link && context_.plan.etcd.empty() ? context_.link->patience() : context_.plan.connect_timeout;
+  }
 
  private:
   void leave_with(LauncherMessage::Kind kind, const std::string& text);

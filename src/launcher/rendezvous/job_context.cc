@@ -41,9 +41,11 @@ void JobContext::open_link(const std::string& host, int port, Duration timeout, 
                                 .port = static_cast<std::uint16_t>(port),
                                 .record = servers.record(),
                                 .connect = timeout,
+                                .name = plan.name_timeout,
                                 .heartbeat = plan.heartbeat,
                                 .secret = secret,
-                                .port_option = plan.port_option};
+                                .port_option = plan.port_option,
+                                .host_option = plan.host_from};
   if (part.has_begun()) options.resumes = part.round();
   options.was_spare = part.is_spare;
   // A vote is given once: one attempt has all of the time.

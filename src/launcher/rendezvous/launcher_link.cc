@@ -51,14 +51,19 @@ void LauncherLink::connect() {
 
 void LauncherLink::connected(SocketConnector::Result result) {
   was_refused_ = result.error == ECONNREFUSED;
+  if (result.is_unknown && steady_now() - *connector_.unknown_since() >= options_.name) {
+    return give_up(result.trouble + " (asked for " + format_duration(options_.name) + ")",
+                   "check the name in '" + options_.host_option +
+                       "'; for one that appears later, '--rdzv-conf join_timeout=SECONDS' says how long to wait");
+  }
   if (!result.address.empty()) found_address_ = result.address;
   if (!result.socket) {
     keeps_closed_ = keeps_closed_ || (options_.vote && was_refused_);
     return fail(result.trouble);
   }
   socket_ = std::move(result.socket);
-  attempt_limit_ =
-      loop_.after(options_.attempt, [this] { fail(place() + " does not answer the handshake: is it lrun?"); });
+  last_error_ = place() + " takes connections, and does not answer as lrun does: is the port another program's?";
+  attempt_limit_ = loop_.after(options_.attempt, [this] { fail(last_error_); });
   handshake_ = handshake_with(options_.secret);
   decoder_ = LauncherMessageDecoder(kMostBytesFromLeader);
   out_ = SendBuffer();

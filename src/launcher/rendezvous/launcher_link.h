@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,11 +28,13 @@ class LauncherLink {
   struct Options {
     std::string host;  ///< a name, or a numeric address
     std::uint16_t port = 0;
-    JoinRecord record;    ///< `address` may be empty: the route to the leader decides
-    Duration connect{0};  ///< how long to try
+    JoinRecord record;                ///< `address` may be empty: the route to the leader decides
+    Duration connect{0};              ///< how long to try
+    Duration name = Duration::max();  ///< how long to try while the name service says that there is no such host
     Duration heartbeat{5000};
     std::string secret = {};                      ///< that the other end has to know; empty: none
     std::string port_option = "--rdzv-endpoint";  ///< that names another port where no lrun has this one
+    std::string host_option = "--rdzv-endpoint";  ///< that names the host
     /// The last round in which this launcher took part, where it belongs to a job that has lost its leader.
     std::optional<int> resumes = {};
     /// The round that runs, where this launcher leads its job elsewhere: it does not join, but invites.
@@ -77,6 +80,10 @@ class LauncherLink {
   /// The last attempt failed because the host refused the connection.
   [[nodiscard]] bool was_refused() const { return was_refused_; }
   [[nodiscard]] bool joined() const { return joined_; }
+  /// How long this link tries to reach the leader.
+  [[nodiscard]] Duration patience() const {
+    return connector_.unknown_since() ? std::min(options_.name, options_.connect) : options_.connect;
+  }
   [[nodiscard]] std::uint16_t port() const { return options_.port; }
   /// The link broke because the other end's host closed it, not because of silence.
   [[nodiscard]] bool was_closed() const { return was_closed_; }

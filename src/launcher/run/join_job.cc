@@ -85,7 +85,9 @@ class RendezvousWait : public JobEvents {
 
   RendezvousOutcome run() {
     job_.set_events(*this);
-    const EndSignals signals(loop_, plan_, guard_, [this](int number) { end({.signal_number = number}); });
+    const EndSignals signals(loop_, plan_, guard_, [this](int number) {
+      end({.why_not = number == 0 ? "" : waited_for(), .signal_number = number});
+    });
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
@@ -95,6 +97,7 @@ class RendezvousWait : public JobEvents {
   }
 
   void waiting(const std::string& text) override {
+    last_told_ = text;
     if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
   }
   /// The job runs without this node, which waits as long as the job runs.
@@ -139,8 +142,10 @@ class RendezvousWait : public JobEvents {
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
-      tell(etcd ? fmt::format("no rendezvous was reached through etcd at {} yet{}", place, why)
-                : fmt::format("nobody serves the rendezvous at {} yet{}", place, why));
+      tell(fmt::format("{} yet{}; waiting up to {}",
+                       etcd ? fmt::format("no rendezvous was reached through etcd at {}", place)
+                            : fmt::format("nobody serves the rendezvous at {}", place),
+                       why, format_duration(job_.patience())));
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
@@ -148,6 +153,17 @@ class RendezvousWait : public JobEvents {
 
   void tell(const std::string& text) {
     output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
+  }
+
+  /// As far as this launcher knows: the leader says at intervals who is there.
+  [[nodiscard]] std::string waited_for() const {
+    const RendezvousPlan& rendezvous = *plan_.rendezvous;
+    if (waits_) return "a place in the job";
+    if (job_.joined() && !last_told_.empty()) return last_told_;
+    const std::string here =
+        job_.joined() ? "this one has joined" : fmt::format("{} port {} was not reached", rendezvous.host, port());
+    return fmt::format("{}; the job needs {} {}", here, nodes_text(rendezvous.min_nodes, rendezvous.max_nodes),
+                       unit_of(rendezvous.of_ranks, 2));
   }
 
   /// This node waits for a place, and the plan asks for spares.
@@ -169,6 +185,7 @@ class RendezvousWait : public JobEvents {
   bool ended_ = false;
   bool waits_ = false;  ///< for a place in the job
   RepeatFilter told_;
+  std::string last_told_;  ///< by the leader: which launchers are there
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
   RendezvousOutcome end_;

@@ -15,9 +15,9 @@ namespace lrun::launcher {
 /// The outcome of the wait for the other launchers of a job.
 struct RendezvousOutcome {
   std::optional<Membership> membership;  ///< the job begins
-  std::string why_not;                   ///< why the job does not begin; empty: lrun was stopped
-  std::string hint;                      ///< what to do about it; empty: the usual hint
-  int signal_number = 0;                 ///< the signal that stopped lrun; 0: none did
+  std::string why_not;      ///< why the job does not begin; where lrun was stopped: who was missing, or empty
+  std::string hint;         ///< what to do about it; empty: the usual hint
+  int signal_number = 0;    ///< the signal that stopped lrun; 0: none did
   std::string report;       ///< report of a node that cannot start, and so ended the job before it began; empty: none
   bool not_needed = false;  ///< the job ended without this node; `why_not`: how, empty: it succeeded
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/signal_names.h"
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "process/exit_codes.h"
@@ -62,12 +63,20 @@ int end_with_other(const std::string& report, const LaunchPlan& plan, const Envi
   return verdict.exit_code;
 }
 
-int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, Guard& guard, const Environment& environment,
-                    const LauncherOutput& output) {
+int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool is_managed, Guard& guard,
+                    const Environment& environment, const LauncherOutput& output) {
   MessageSink& sink = output.sink;
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, plan, environment, sink);
-  if (met.signal_number != 0) return exit_code_of_signal(met.signal_number);
+  if (met.signal_number != 0) {
+    // The launchers of a manager or a head get the signal together: one line is enough.
+    const bool is_one_of_many = output.head != nullptr || (is_managed && plan.nodes.front().node_rank != 0);
+    if (!is_one_of_many && speaks_for_node(plan)) {
+      sink.note(fmt::format("received {} while waiting for other {}: {}", signal_name(met.signal_number),
+                            unit_of(plan.rendezvous->of_ranks, 2), met.why_not));
+    }
+    return exit_code_of_signal(met.signal_number);
+  }
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
   if (speaks_for_node(plan)) {
@@ -103,7 +112,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
     guard.mark_end(0, true);
     return code;
   }
-  if (!met.membership) return end_without_job(met, plan, guard, environment, output);
+  if (!met.membership) return end_without_job(met, plan, run.is_managed, guard, environment, output);
   if (output.head != nullptr) output.head->send_begun();
   const LaunchPlan placed = place(plan, *met.membership);
   note_world(placed, output.sink);

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <memory>
+#include <stdexcept>
 
 #include "base/child_query.h"
 #include "base/numeric_address.h"
@@ -17,16 +18,20 @@ std::string known_address(const std::string& host) {
 }
 
 std::string ask_for_address(const std::string& host) {
+  bool is_unknown = true;
   for (const int family : {AF_INET, AF_INET6}) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_family = family;
     addrinfo* list = nullptr;
-    if (::getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) continue;
+    const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+    is_unknown = is_unknown && error == EAI_NONAME;
+    if (error != 0) continue;
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
     char text[NI_MAXHOST];
     if (::getnameinfo(list->ai_addr, list->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) return text;
   }
+  if (!is_unknown) throw std::runtime_error("the name service does not say");
   return {};
 }
 

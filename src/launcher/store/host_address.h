@@ -12,8 +12,8 @@ inline constexpr Duration kNameServiceLimit(3000);
 /// The address of a host that needs no name service: a numeric one, and 'localhost'; empty for any other name.
 std::string known_address(const std::string& host);
 
-/// A name's first numeric address, IPv4 before IPv6; empty when it has none now. Asks the name service: for a child
-/// process that has a deadline.
+/// A name's first numeric address, IPv4 before IPv6; empty when there is no such name. Asks the name service: for a
+/// child process that has a deadline. \throws std::runtime_error  the name service does not know now.
 std::string ask_for_address(const std::string& host);
 
 /// A host name's first numeric address, IPv4 before IPv6; a numeric one as it is; empty when it cannot be resolved now.

@@ -18,9 +18,13 @@ void SocketConnector::connect(Target target, std::function<void(Result)> done) {
   resolving_.emplace(
       loop_, [this] { return target_.find_address(target_.host); }, kNameServiceLimit,
       [this](const ChildAnswer& answer) {
-        const bool is_found = answer.end == ChildAnswer::End::kAnswered && !answer.text.empty();
-        if (is_found) return connect_to(answer.text);
-        finish({.trouble = "no address of '" + target_.host + "' can be found"});
+        const bool is_answered = answer.end == ChildAnswer::End::kAnswered;
+        const bool is_unknown = is_answered && answer.text.empty();
+        unknown_since_ = is_unknown ? std::optional(unknown_since_.value_or(steady_now())) : std::nullopt;
+        if (is_answered && !is_unknown) return connect_to(answer.text);
+        finish({.is_unknown = is_unknown,
+                .trouble = is_unknown ? "there is no host '" + target_.host + "'"
+                                      : "no address of '" + target_.host + "' can be found"});
       });
 }
 

@@ -27,10 +27,11 @@ class SocketConnector {
     std::function<std::string(const std::string& host)> find_address = ask_for_address;
   };
   struct Result {
-    Fd socket;            ///< connected and nonblocking; empty: `trouble`
-    std::string address;  ///< numeric; empty: none was found
-    int error = 0;        ///< why the host did not take the connection, as errno; 0: it was not asked, or did
-    std::string trouble;  ///< as a clause; empty: it is connected
+    Fd socket;                ///< connected and nonblocking; empty: `trouble`
+    std::string address;      ///< numeric; empty: none was found
+    int error = 0;            ///< why the host did not take the connection, as errno; 0: it was not asked, or did
+    bool is_unknown = false;  ///< the name service says that there is no such host
+    std::string trouble;      ///< as a clause; empty: it is connected
   };
 
   explicit SocketConnector(EventLoop& loop) : loop_(loop) {}
@@ -40,6 +41,8 @@ class SocketConnector {
   /// \param done  is called by the loop, once, unless cancel() or another connect() comes first; it may destroy this
   void connect(Target target, std::function<void(Result)> done);
   void cancel();
+  /// Since when the name service has said that there is no such host; empty: it said something else last, or nothing.
+  [[nodiscard]] std::optional<SteadyTime> unknown_since() const { return unknown_since_; }
 
  private:
   void connect_to(const std::string& address);
@@ -50,6 +53,7 @@ class SocketConnector {
   Target target_;
   std::function<void(Result)> done_;
   std::string address_;
+  std::optional<SteadyTime> unknown_since_;
   Fd socket_;
   std::optional<ChildQuery> resolving_;
   EventLoop::Watch writable_;

@@ -50,6 +50,23 @@ TEST(MasterChoice, HasTheStoreAtTheLoopbackAddressThatTheEndpointNames) {
   EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the address is the others'";
 }
 
+TEST(MasterChoice, WaitsLongForTheNameOfAHostOnlyWhereItMayAppearLater) {
+  LaunchRequest request = request_for_nodes("1", 2);
+  request.rendezvous.endpoint = endpoint_of("node0", 29500);
+  const auto patience = [&request](bool is_pod) {
+    AllocatedNode node = cpu_node();
+    node.is_pod = is_pod;
+    return plan_of(request, node).rendezvous->name_timeout;
+  };
+  EXPECT_EQ(patience(false), Duration(10'000));
+  EXPECT_EQ(patience(true), Duration(600'000)) << "between pods of Kubernetes";
+  request.rendezvous.join_timeout = Duration(90'000);
+  EXPECT_EQ(patience(false), Duration(90'000)) << "as the user asked";
+  request.rendezvous.join_timeout.reset();
+  request.rendezvous.manager_replaces_nodes = true;
+  EXPECT_EQ(patience(false), Duration(600'000)) << "in the job of a manager";
+}
+
 LaunchRequest request_for_four(const RendezvousRequest& rendezvous) {
   LaunchRequest request = request_for_nodes("8", 4);
   request.rendezvous = rendezvous;

@@ -224,6 +224,45 @@ TEST(RendezvousServer, IsLookedForAgainWhereAConnectionIsClosed) {
       << launcher.link.last_error();
 }
 
+TEST(LauncherLink, GivesUpAHostThatDoesNotExist) {
+  PatientLoop patient;
+  std::string why;
+  LauncherLink link(patient.loop,
+                    {.host = "nowhere",
+                     .port = 1,
+                     .connect = 4 * kPatience,
+                     .name = Duration(1),
+                     .host_option = "--master-addr",
+                     .find_address = [](const std::string&) { return std::string(); }},
+                    {.received = [](const LauncherMessage&) {},
+                     .broken =
+                         [&](const std::string& reason, const std::string& hint) {
+                           why = reason + " | " + hint;
+                           patient.loop.stop();
+                         }});
+  EXPECT_EQ(link.patience(), 4 * kPatience) << "it may exist";
+  patient.run();
+  EXPECT_TRUE(why.starts_with("there is no host 'nowhere' (asked for 1ms) | check the name in '--master-addr'; "))
+      << why;
+  EXPECT_EQ(link.patience(), Duration(1));
+}
+
+TEST(LauncherLink, SaysThatAListenerDoesNotAnswer) {
+  PatientLoop patient;
+  const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
+  LauncherLink link(patient.loop, {.host = "127.0.0.1", .port = port_of_socket(listener.get()), .connect = kPatience},
+                    {.received = [](const LauncherMessage&) {}, .broken = [](const auto&, const auto&) {}});
+  Fd taken;
+  EventLoop::Watch readable;
+  const EventLoop::Watch came = patient.loop.on_readable(listener.get(), [&] {
+    if (!taken) taken = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!readable.armed()) readable = patient.loop.on_readable(taken.get(), [&] { patient.loop.stop(); });
+  });
+  patient.run();
+  EXPECT_NE(link.last_error().find("takes connections, and does not answer as lrun does"), std::string::npos)
+      << link.last_error();
+}
+
 TEST(RendezvousServer, LetsInOnlyWhoKnowsTheSecret) {
   for (const char* const secret : {"hush", "Hush", ""}) {
     PatientLoop patient;

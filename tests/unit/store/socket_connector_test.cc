@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,16 @@ TEST(SocketConnector, SaysThatANameIsUnknown) {
       connect({.host = "nowhere", .port = 1, .find_address = [](const std::string&) { return std::string(); }});
   EXPECT_FALSE(result.socket);
   EXPECT_EQ(result.address, "");
+  EXPECT_TRUE(result.is_unknown);
+  EXPECT_EQ(result.trouble, "there is no host 'nowhere'");
+}
+
+TEST(SocketConnector, SaysThatTheNameServiceDoesNotKnow) {
+  const SocketConnector::Result result =
+      connect({.host = "nowhere", .port = 1, .find_address = [](const std::string&) -> std::string {
+                 throw std::runtime_error("no answer");
+               }});
+  EXPECT_FALSE(result.is_unknown) << "it may exist";
   EXPECT_EQ(result.trouble, "no address of 'nowhere' can be found");
 }
 
