@@ -162,6 +162,16 @@ TEST(SeveralNodes, StopTogetherWhenOneIsAskedToAndNoneCanComeBack) {
   }
 }
 
+TEST(SeveralNodes, ShowTheStacksOfAllNodesWhereOneHangs) {
+  Job job({"--num_nodes", "2", "--hang-timeout", "1s"});
+  LrunProcess& hangs = job.start({"--node-rank", "0"}, {"sleep", "1000"});
+  LrunProcess& works =
+      job.start({"--node-rank", "1", "--role", "another"}, shell("while :; do echo $RANK works; sleep 0.1; done"));
+  EXPECT_EQ(hangs.wait().code, 124) << hangs.err();
+  EXPECT_EQ(works.wait().code, 124) << works.err();
+  EXPECT_TRUE(contains(works.err(), "\nrank 1 ")) << "where its rank is: " << works.err();
+}
+
 TEST(SeveralNodes, EndWhenOneCannotStartItsProgram) {
   TemporaryFolder folder;
   const std::string script = (folder.path() / "script").string();
@@ -239,6 +249,9 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   ASSERT_TRUE(alone.wait_for("nobody serves the rendezvous")) << alone.err();
   alone.signal(SIGTERM);
   EXPECT_EQ(alone.wait().signal_number, SIGTERM);
+  EXPECT_TRUE(contains(alone.err(), "note: received SIGTERM while waiting for other nodes: 127.0.0.1 port "))
+      << alone.err();
+  EXPECT_TRUE(contains(alone.err(), " was not reached; the job needs 2 nodes\n")) << alone.err();
 }
 
 /// Its place is free again, and nobody counts on it.
@@ -250,6 +263,7 @@ TEST(SeveralNodes, LeaveTheRendezvousWhenTheyAreAskedToEnd) {
   ASSERT_TRUE(leaver.wait_for("missing: 1 of 3 nodes (node rank 2)")) << "both have joined: " << leaver.err();
   leaver.signal(SIGTERM);
   EXPECT_EQ(leaver.wait().signal_number, SIGTERM) << leaver.err();
+  EXPECT_TRUE(contains(leaver.err(), "received SIGTERM while waiting for other nodes: joined: ")) << leaver.err();
   LrunProcess& second = job.start({"--node-rank", "1"}, program);
   LrunProcess& third = job.start({"--node-rank", "2"}, program);
   for (LrunProcess* node : {&leader, &second, &third}) {

@@ -182,6 +182,9 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
 std::shared_ptr<void> AttemptLoop::look_at_workers() {
   if (hang_monitor_) hang_monitor_->end_look();
   return run_.look(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
+    // Each node watches its own workers, and the first that sees a hang stops the others, whose stacks are news, too.
+    const RunEnd& end = attempt_->supervisor().state().end;
+    if (samples && end.kind == RunEnd::Kind::kHang && !end.is_ours()) run_.sink.print_of_job(stack_text(*samples));
     attempt_->supervisor().saw_workers(places_of(fold_stacks(samples.value_or(std::vector<StackSample>()))));
   });
 }
