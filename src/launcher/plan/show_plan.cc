@@ -163,17 +163,36 @@ std::string end_rows(const LaunchPlan& plan) {
   return text + row("back-off", format_duration(plan.restart_backoff.value), origin_text(plan.restart_backoff));
 }
 
+/// MASTER_ADDR and MASTER_PORT of the workers, as far as they are known before the start: with a static rendezvous they
+/// are its endpoint.
+struct Master {
+  explicit Master(const LaunchPlan& plan)
+      : is_endpoint(plan.rendezvous && plan.rendezvous->workers_use_endpoint && !plan.rendezvous->host.empty()),
+        address(is_endpoint ? plan.rendezvous->host : plan.master_addr),
+        port(is_endpoint ? plan.rendezvous->port : plan.master_port.value_or(0)) {}
+
+  bool is_endpoint;
+  std::string address;  ///< a name, which launchers look up; empty: not known
+  int port;             ///< 0: not known
+};
+
 std::string settings(const LaunchPlan& plan, const Environment& base) {
-  const std::string port = plan.master_port ? std::to_string(*plan.master_port) : std::string(kAtStart);
+  const Master master(plan);
+  const std::string port = master.port != 0 ? std::to_string(master.port) : std::string(kAtStart);
   std::string text = row("run", plan.run_id);
   text += row("program", command_line(plan.argv));
   text += setup_rows(plan.setup);
-  text += row("nodes", std::to_string(plan.num_nodes), plan.allocation);
+  const bool is_range = plan.rendezvous && plan.rendezvous->min_nodes < plan.num_nodes;
+  text +=
+      row("nodes",
+          is_range ? fmt::format("{} to {}, shown for {}", plan.rendezvous->min_nodes, plan.num_nodes, plan.num_nodes)
+                   : std::to_string(plan.num_nodes),
+          plan.allocation);
   if (plan.rendezvous && plan.rendezvous->spares > 0) {
     text += row("spares", plural(static_cast<std::size_t>(plan.rendezvous->spares), "node waits", "nodes wait"));
   }
   text += work_rows(plan);
-  text += row("master", (plan.master_addr.empty() ? std::string(kAtStart) : plan.master_addr) + ", port " + port);
+  text += row("master", (master.address.empty() ? std::string(kAtStart) : master.address) + ", port " + port);
   text += rendezvous_rows(plan);
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", origin_text(plan.seed));
   text += thread_row(plan, base);
@@ -194,7 +213,10 @@ std::string binding(const LaunchPlan& plan) {
   return text;
 }
 
-RunFacts facts_before_start(const LaunchPlan& plan) { return {plan.master_port.value_or(0), "", 0, ""}; }
+RunFacts facts_before_start(const LaunchPlan& plan) {
+  const Master master(plan);
+  return {.master_port = master.port, .master_addr = master.address};
+}
 
 /// A worker's variables as one would set them by hand, then its command.
 std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
@@ -202,7 +224,7 @@ std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const Worker
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : environment.shared_contract()) values[name] = value;
   for (const auto& [name, value] : environment.of(worker)) values[name] = value;
-  if (!plan.master_port) values["MASTER_PORT"] = kAtStart;
+  if (Master(plan).port == 0) values["MASTER_PORT"] = kAtStart;
   std::string text = " ";
   for (const char* name :
        {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES",

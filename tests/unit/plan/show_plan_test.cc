@@ -57,6 +57,20 @@ TEST(ShowPlan, TextOfAThousandNodesFitsAScreenToo) {
   EXPECT_NE(text.find("ranks 7992-7999"), std::string::npos) << text;
 }
 
+TEST(ShowPlan, TextHasTheMasterOfAStaticRendezvousAndTheFewestNodes) {
+  LaunchRequest request = request_for_nodes("1", 4);
+  request.min_nodes = 2;
+  request.rendezvous.endpoint = endpoint_of("node0", 29500);
+  const std::string text = show_plan_text(plan_of(request, cpu_node()), Environment());
+  EXPECT_NE(text.find("\nmaster        node0, port 29500"), std::string::npos) << text;
+  EXPECT_NE(text.find("  MASTER_ADDR=node0 MASTER_PORT=29500 WORLD_SIZE=4 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nnodes         2 to 4, shown for 4"), std::string::npos) << text;
+  request.rendezvous.backend = backend_flag("c10d");
+  EXPECT_NE(show_plan_text(plan_of(request, cpu_node()), Environment()).find("\nmaster        (decided at start)"),
+            std::string::npos)
+      << "node 0 is chosen later";
+}
+
 TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
   AllocatedNode node = gpu_node(4);
   node.gpus.gpus[0].lost = true;
