@@ -13,10 +13,23 @@ constexpr std::size_t kMostLineBytes = 2048;
 
 LogStream other(LogStream stream) { return stream == LogStream::kOut ? LogStream::kErr : LogStream::kOut; }
 
+/// True of 'ValueError: text', also behind torch's '[rank0]: '. The text of an exception may have a '\r', which redraws
+/// nothing: the name is what the verdict needs.
+bool names_exception(std::string_view line) {
+  if (line.starts_with("[rank")) line.remove_prefix(std::min(line.find("]: ") + 3, line.size()));  // npos + 3 is 2
+  const std::string_view name = line.substr(0, line.find(": "));
+  const bool is_word = name.size() < line.size() && name.find_first_of(" \t\r") == std::string_view::npos;
+  return is_word &&
+         ((name.ends_with("Error") && name != "Error") || (name.ends_with("Exception") && name != "Exception"));
+}
+
 /// The line as a terminal shows it after it redrew itself: the text behind the last '\r' that is not at its end.
-std::string_view last_drawing(std::string_view line) {
+std::string last_drawing(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
-  return line.substr(line.rfind('\r') + 1);  // npos + 1 is 0
+  if (!names_exception(line)) return std::string(line.substr(line.rfind('\r') + 1));  // npos + 1 is 0
+  std::string whole(line);
+  std::replace(whole.begin(), whole.end(), '\r', ' ');
+  return whole;
 }
 
 }  // namespace
@@ -48,6 +61,9 @@ void TailBuffer::append(LogStream stream, std::string_view bytes) {
 
 /// `line` is the rest of a line with its newline, or a part of it.
 void TailBuffer::store_redrawn(LogStream stream, std::string_view line) {
+  const std::string_view kept = half(stream).view();
+  const std::string_view open_line = kept.substr(kept.rfind('\n') + 1);  // npos + 1 is 0
+  if (names_exception(open_line.empty() ? line : open_line)) return store(stream, line);
   const bool redraws_what_is_there =
       half(stream).view().ends_with('\r') && line.front() != '\r' && line.front() != '\n';
   const std::size_t last_shown = line.find_last_not_of("\r\n");
@@ -176,7 +192,7 @@ std::vector<TailLine> TailBuffer::lines() const {
       const std::size_t end = open ? bytes.size() : newline;
       const bool beheaded = from.cut && place.line == 0 && !open && newline + 1 < bytes.size();
       if (!beheaded) {
-        lines.push_back({run.stream, std::string(last_drawing(bytes.substr(place.line, end - place.line)))});
+        lines.push_back({run.stream, last_drawing(bytes.substr(place.line, end - place.line))});
       }
       place.line = end + 1;
     }

@@ -23,8 +23,8 @@ struct TailLine {
 /// Takes raw bytes in the order of their arrival and gives lines; a line's place is that of its last byte. Memory grows
 /// on demand up to the limit, both streams together; when it is full the oldest bytes of the stream that holds more go,
 /// so that a flood on stdout never drives out the last words on stderr. Of a line that redraws itself with '\r' only
-/// what follows the last '\r' is kept. Of a long line the beginning is kept, where an error has its name: 2 KiB, or
-/// half of the memory where that is less.
+/// what follows the last '\r' is kept, but for a line that begins with the name of an exception. Of a long line the
+/// beginning is kept, where an error has its name: 2 KiB, or half of the memory where that is less.
 class TailBuffer {
  public:
   /// \param limit_bytes  of text and of the order of arrival; at least 256.

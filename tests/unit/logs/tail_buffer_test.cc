@@ -63,6 +63,17 @@ TEST(TailBuffer, KeepsWhatABarShowsWhileTheReturnStandsAtItsEnd) {
   EXPECT_EQ(tail.lines(), (Lines{{kErr, "60%"}})) << "a return before the newline erases nothing";
 }
 
+TEST(TailBuffer, AReturnInTheTextOfAnExceptionErasesNothing) {
+  for (const std::size_t step : {1U, 5U, 1000U}) {
+    TailBuffer tail(1024);
+    const std::string text = "[rank0]: ValueError: 50%\rdone\r100%\nValueError\rover\nmy Error: 1\rmy Error: 2\n";
+    for (std::size_t at = 0; at < text.size(); at += step) tail.append(kErr, text.substr(at, step));
+    EXPECT_EQ(tail.lines(),
+              (Lines{{kErr, "[rank0]: ValueError: 50% done 100%"}, {kErr, "over"}, {kErr, "my Error: 2"}}))
+        << "in steps of " << step;
+  }
+}
+
 TEST(TailBuffer, AnEndlessProgressBarDrivesOutNothing) {
   TailBuffer tail(1024);
   tail.append(kOut, "loss 0.25\n");
