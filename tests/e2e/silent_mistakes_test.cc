@@ -130,6 +130,15 @@ TEST(ReplacedVariables, AreToldWhenAsked) {
   EXPECT_EQ(silent.err(), "");
 }
 
+TEST(ReplacedVariables, AreToldWhereTheyDescribeAnotherWorld) {
+  LrunProcess lrun({"--devices", "1", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(), "lrun: note: workers get this run's values in place of 'RANK=1' and 'WORLD_SIZE=2'\n");
+  LrunProcess same({"--devices", "2", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
+  EXPECT_EQ(same.wait().code, 0);
+  EXPECT_EQ(same.err(), "");
+}
+
 TEST(OptionGivenTwice, IsToldWithBothValues) {
   LrunProcess lrun({"--devices", "1", "--output=raw", "--num_gpus=2", "sh", "-c", "echo $WORLD_SIZE"});
   EXPECT_EQ(lrun.wait().code, 0);

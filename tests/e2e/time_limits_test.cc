@@ -61,7 +61,7 @@ TEST(TimeLimits, WhoIsNotConnectedInTimeIsNamed) {
     const std::string limit = format_duration(1s * factor);
     LrunProcess lrun({"-n", "3", "--start-timeout", limit, "bash", "-c", kOnlyRankZero});
     EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-    const std::string words = "ranks 1-2 not connected to the store after the " + limit + " of --start-timeout";
+    const std::string words = "ranks 1-2 were not connected to the store after the " + limit + " of --start-timeout";
     return contains(lrun.err(), words) ? "" : "it does not say '" + words + "': " + lrun.err();
   });
 }

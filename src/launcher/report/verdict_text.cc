@@ -148,6 +148,7 @@ std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts
 /// A hint how to make the program run; empty when there is none.
 std::string start_hint(const FailureRecord& record, const RunFactsForText& facts) {
   const std::string& program = facts.program;
+  if (!facts.advice.empty()) return facts.advice;
   switch (record.value) {
     case ENOENT:
       if (!facts.script.empty()) {
@@ -162,7 +163,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
       if (program.find('/') != std::string::npos) return "check the path";
       return facts.given_to_python
-                 ? fmt::format("Python was to run it: with '--no-python' lrun looks for '{}' on PATH", program)
+                 ? fmt::format("check the folder that you are in; '--no-python' looks for '{}' on PATH", program)
                  : fmt::format("no '{}' on PATH; a program in this folder is './{}'", program, program);
     case EISDIR:
       return "name the program in it";
@@ -206,7 +207,9 @@ std::string reason_here_text(const RunEnd& end) {
                          format_duration(Duration(end.limit_ms)), end.who.empty() ? "" : ": " + end.who);
     case RunEnd::Kind::kStartTimedOut:
       return fmt::format("{} connected to the store after the {} of --start-timeout",
-                         end.who.empty() ? "not all workers were" : end.who + " not",
+                         end.who.empty()                 ? "not all workers were"
+                         : end.who.starts_with("ranks ") ? end.who + " were not"
+                                                         : end.who + " was not",
                          format_duration(Duration(end.limit_ms)));
     case RunEnd::Kind::kGuardDied:
       return "lrun itself was killed";

@@ -16,6 +16,7 @@ struct RunFactsForText {
   std::string logs;               ///< folder of the log files; empty without files
   std::string restarts;           ///< 'restarted twice'; empty without restarts
   std::string interpreter;        ///< of a script that cannot run: what its first line names
+  std::string advice = {};        ///< what PROGRAM is that cannot run, and what to type instead; empty: not known
   std::string nearest_verb;       ///< of lrun's own, when PROGRAM is not there and is nearly one
   std::string nearest_file = {};  ///< where PROGRAM was looked for, when it is not there and is nearly called so
   std::string script = {};        ///< PROGRAM, where `program` is the Python that was to run it

@@ -34,6 +34,7 @@
 #include "run/run_node.h"
 #include "run/start_failure.h"
 #include "run/unread_stdin.h"
+#include "run/wrong_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -106,11 +107,15 @@ void let_srun_read(int code, const Environment& environment) {
 int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
                 const LauncherOutput& output) {
   const std::string& program = request.command.front();
+  check_module(request, plan.setup.folder.value);
   PreparedStart start = prepare_start(plan, environment);
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {
     const Verdict verdict = refuse_program(*problem, program, plan, environment, output.sink);
     return end_before_start(verdict, fmt::format("cannot run '{}': {}", program, std::strerror(problem->error_number)),
                             plan, request, environment, output.sink);
+  }
+  if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_node(plan)) {
+    output.sink.message_of_job(Severity::kWarning, warning);
   }
   check_log_folder(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {

@@ -16,6 +16,7 @@
 #include "cli/verb_table.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
+#include "run/wrong_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -49,6 +50,11 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
 }
 
+/// Where a program that is not on PATH was probably meant to be.
+std::filesystem::path file_of(const std::string& program, const LaunchPlan& plan) {
+  return std::filesystem::path(plan.setup.folder.value) / program;
+}
+
 }  // namespace
 
 std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, const LaunchPlan& plan,
@@ -71,6 +77,7 @@ Verdict refuse_program(const ProgramProblem& problem, const std::string& typed, 
   Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
   if (speaks_for_node(plan)) {
     const StartProblem text = start_problem(record, {.program = program,
+                                                     .advice = advice_about(typed, file_of(typed, plan)),
                                                      .nearest_verb = nearest_verb(program, plan),
                                                      .nearest_file = nearest_file(program, plan),
                                                      .script = program != typed ? typed : std::string(),

@@ -12,6 +12,7 @@
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
 #include "report/torchrun_summary.h"
+#include "run/wrong_program.h"
 #include "verdict/core_file.h"
 #include "verdict/error_file.h"
 #include "verdict/hint_table.h"
@@ -64,6 +65,7 @@ Verdict RunEnding::start_failed(const FailureRecord& record) {
   verdict.restarts = record.attempt;
   RunFactsForText facts = text_facts();
   facts.interpreter = interpreter_of(facts_.executable);
+  facts.advice = advice_about(facts_.program, facts_.executable);
   write_result(verdict, {record}, plain_text(verdict, facts));
   sink_.print_of_job(verdict_text(verdict, facts));
   leave_error_file(environment_, verdict, sink_);

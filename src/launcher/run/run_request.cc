@@ -5,6 +5,7 @@
 
 #include "base/nearest.h"
 #include "cli/misplaced_option.h"
+#include "cluster/outer_launcher.h"
 #include "cluster/program_facts.h"
 #include "inspect/run_directory.h"
 #include "plan/make_plan.h"
@@ -33,6 +34,14 @@ void note_replaced_variables(const LaunchPlan& plan, const Environment& of_worke
   if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
 }
 
+/// True for somebody who starts each rank by hand: RANK and WORLD_SIZE are of another world than this run's, which
+/// reads neither.
+bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) {
+  const auto ranks = of_workers.get("WORLD_SIZE");
+  const bool by_hand = of_workers.has("RANK") && ranks && !plan.rendezvous && !is_worker(of_workers);
+  return by_hand && *ranks != std::to_string(plan.world_size);
+}
+
 }  // namespace
 
 void check_for_all_nodes(const LaunchRequest& request, const Environment& of_workers) {
@@ -48,7 +57,8 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
   if (speaks_for_node(plan)) {
     print_warnings(plan, output.sink);
-    if (request.verbosity > 0) note_replaced_variables(plan, of_workers, output.sink);
+    if (request.verbosity > 0 || names_another_world(plan, of_workers))
+      note_replaced_variables(plan, of_workers, output.sink);
   }
   if (request.dry_run == DryRun::kNo) return launch(plan, request, own, output);
   return print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink) ? 0 : kExitRefused;

@@ -1,0 +1,121 @@
+// In: a command that cannot be what its author meant. Out: a text about what it is. Called before workers start, and
+// for the hint where they cannot start.
+#include "run/wrong_program.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "base/user_error.h"
+
+namespace lrun::launcher {
+namespace {
+
+struct SourceFile {
+  std::string_view ending;
+  std::string_view language;
+  std::string_view compiler;
+};
+constexpr std::array kSourceFiles{SourceFile{".c", "C", "cc"}, SourceFile{".cc", "C++", "c++"},
+                                  SourceFile{".cpp", "C++", "c++"}, SourceFile{".cxx", "C++", "c++"},
+                                  SourceFile{".cu", "CUDA", "nvcc"}};
+
+constexpr std::array<std::string_view, 3> kLaunchers{"torchrun", "torch.distributed.run", "torch.distributed.launch"};
+
+bool is_launcher(const std::string& word) {
+  const std::string name = std::filesystem::path(word).filename().string();
+  return std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+}
+
+/// 'x86-64', for messages; else the number of the ELF header.
+std::string name_of_machine(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_AARCH64:
+      return "arm64";
+    case EM_386:
+      return "32-bit x86";
+    case EM_ARM:
+      return "32-bit ARM";
+    case EM_PPC64:
+      return "POWER";
+    case EM_RISCV:
+      return "RISC-V";
+    default:
+      return fmt::format("processors with the number {} of ELF", machine);
+  }
+}
+
+/// The processors that an ELF file is for, which 32-bit and 64-bit files name at the same place; EM_NONE: it is no such
+/// file.
+unsigned machine_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  Elf64_Ehdr header{};
+  constexpr std::streamsize kBytes = offsetof(Elf64_Ehdr, e_machine) + sizeof header.e_machine;
+  if (!in.read(reinterpret_cast<char*>(&header), kBytes)) return EM_NONE;
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 ? header.e_machine : EM_NONE;
+}
+
+std::string advice_about_machine(const std::filesystem::path& file) {
+  const unsigned machine = machine_of(file);
+  const unsigned own = machine_of("/proc/self/exe");
+  if (machine == EM_NONE || own == EM_NONE || machine == own) return {};
+  return fmt::format("it was built for {}, and this machine is {}: build it here", name_of_machine(machine),
+                     name_of_machine(own));
+}
+
+}  // namespace
+
+std::string advice_about(const std::string& program, const std::filesystem::path& file) {
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(file, error);
+  if (!is_there && is_launcher(program)) {
+    return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
+  }
+  if (!is_there && program.find(' ') != std::string::npos) {
+    return fmt::format("the whole command is one word: without the quotes it is 'lrun {}'", program);
+  }
+  const std::filesystem::path path(program);
+  const std::string ending = path.extension().string();
+  const std::string stem = path.stem().string();
+  if (is_there && ending == ".ipynb") {
+    return fmt::format("it is a notebook: 'jupyter nbconvert --to script {}' writes '{}.py', which lrun can start",
+                       program, stem);
+  }
+  const auto* const source = std::find_if(kSourceFiles.begin(), kSourceFiles.end(),
+                                          [&ending](const SourceFile& one) { return one.ending == ending; });
+  if (is_there && source != kSourceFiles.end()) {
+    return fmt::format("it is a source file of {}: compile it, as in '{} -o {} {}', and start './{}'", source->language,
+                       source->compiler, stem, program, stem);
+  }
+  return is_there ? advice_about_machine(file) : std::string();
+}
+
+void check_module(const LaunchRequest& request, const std::filesystem::path& folder) {
+  if (!request.module) return;
+  const std::string& module = request.command.front();
+  std::error_code error;
+  const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
+  if (module.find('/') == std::string::npos && !is_script) return;
+  throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
+                  fmt::format("leave '-m' out: 'lrun {}'", module));
+}
+
+std::string warn_of_launcher(const std::vector<std::string>& command) {
+  constexpr std::ptrdiff_t kFirstWords = 3;  // 'python -m torch.distributed.run'
+  const auto end = command.begin() + std::min<std::ptrdiff_t>(kFirstWords, std::ssize(command));
+  const auto launcher = std::find_if(command.begin(), end, is_launcher);
+  if (launcher == end) return {};
+  return fmt::format(
+      "each worker starts '{}', which starts workers of its own: without it, lrun takes its options and starts them",
+      *launcher);
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,93 @@
+#include "run/wrong_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "base/user_error.h"
+#include "support/temporary_folder.h"
+
+namespace lrun::launcher {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class WrongProgram : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string advice(const std::string& program) const {
+    return advice_about(program, folder_.path() / program);
+  }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.path() / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] std::string refusal_of_module(const std::string& module) const {
+    LaunchRequest request;
+    request.command = {module};
+    request.module = true;
+    try {
+      check_module(request, folder_.path());
+    } catch (const UserError& error) {
+      return std::string(error.what()) + " | " + error.hint();
+    }
+    return "";
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(WrongProgram, IsAWholeCommandLine) {
+  EXPECT_THAT(advice("./train --lr 1"), HasSubstr("without the quotes it is 'lrun ./train --lr 1'"));
+  write("my train", "");
+  EXPECT_EQ(advice("my train"), "") << "a file may be called so";
+}
+
+TEST_F(WrongProgram, IsANotebookOrASourceFile) {
+  EXPECT_EQ(advice("a.ipynb"), "") << "there is no such file";
+  write("a.ipynb", "{}");
+  EXPECT_THAT(advice("a.ipynb"), AllOf(HasSubstr("notebook"), HasSubstr("'a.py'")));
+  write("train.cpp", "");
+  EXPECT_THAT(advice("train.cpp"), AllOf(HasSubstr("source file of C++"), HasSubstr("'c++ -o train train.cpp'")));
+  write("train.c", "");
+  EXPECT_THAT(advice("train.c"), HasSubstr("'cc -o train train.c'"));
+  write("train.py", "");
+  EXPECT_EQ(advice("train.py"), "");
+}
+
+TEST_F(WrongProgram, IsForOtherProcessors) {
+  std::ifstream own("/proc/self/exe", std::ios::binary);
+  std::string header(64, '\0');
+  own.read(header.data(), static_cast<std::streamsize>(header.size()));
+  write("own", header);
+  EXPECT_EQ(advice("own"), "");
+  constexpr std::size_t kMachine = 18;
+  header[kMachine] = 22;  // IBM S/390, in either order of bytes no processor of ours
+  header[kMachine + 1] = 22;
+  write("other", header);
+  EXPECT_THAT(advice("other"), AllOf(HasSubstr("it was built for "), HasSubstr(", and this machine is ")));
+  write("short", header.substr(0, 10));
+  EXPECT_EQ(advice("short"), "");
+}
+
+TEST_F(WrongProgram, IsALauncher) {
+  EXPECT_THAT(advice("torch.distributed.run"), HasSubstr("lrun takes its place"));
+  EXPECT_THAT(warn_of_launcher({"python", "-m", "torch.distributed.run", "a.py"}),
+              HasSubstr("'torch.distributed.run'"));
+  EXPECT_THAT(warn_of_launcher({"/usr/bin/torchrun", "a.py"}), HasSubstr("'/usr/bin/torchrun'"));
+  EXPECT_EQ(warn_of_launcher({"a.py", "--with", "x", "torchrun"}), "") << "an argument of the program";
+}
+
+TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
+  EXPECT_THAT(refusal_of_module("./x.py"), HasSubstr("leave '-m' out: 'lrun ./x.py'"));
+  EXPECT_EQ(refusal_of_module("x.py"), "") << "a package may have a module of that name";
+  write("x.py", "");
+  EXPECT_THAT(refusal_of_module("x.py"), HasSubstr("'-m x.py': that is a file"));
+  EXPECT_EQ(refusal_of_module("x"), "");
+}
+
+}  // namespace
+}  // namespace lrun::launcher
