@@ -124,6 +124,7 @@ TEST_F(HostsStart, OneMachineByTwoNamesIsRefused) {
   LrunProcess lrun({"-H", "localhost:2,127.0.0.1:2", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_TRUE(contains(lrun.err(), "'localhost' and '127.0.0.1' are both this host")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "name it once, with all its workers: 'localhost:4'")) << lrun.err();
 }
 
 }  // namespace

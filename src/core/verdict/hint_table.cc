@@ -99,6 +99,8 @@ constexpr HintRule kRules[] = {
      "a library that the module needs is missing: 'ldd' on the module's file shows which one"},
     {"missing-library", "OSError: ", "cannot open shared object file",
      "the library, or one that it needs, is missing: put its folder on LD_LIBRARY_PATH, and check it with 'ldd'"},
+    {"no-memory-for-library", "error while loading shared libraries", "failed to map segment",
+     "its address space is limited ('--rlimit as', 'ulimit -v'), or the file system is mounted with 'noexec'"},
     {"missing-library", "error while loading shared libraries", "",
      "'ldd PROGRAM' lists what is missing; put its folder on LD_LIBRARY_PATH or in the program's rpath"},
     {"glibc-version", "version `GLIBC_", "not found",

@@ -38,13 +38,23 @@ void set_ssh(const GivenValue& given, LaunchRequest& request) {
   request.ssh = setting(given, command_of(given, "ssh -p 2222"));
 }
 
+/// Why `text` is no endpoint.
+std::string endpoint_problem(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const bool has_host = colon != std::string::npos && parse_endpoint(text.substr(0, colon) + ":1");
+  if (has_host && port.empty()) return "the port behind ':' is missing";
+  if (has_host) return "'" + port + "' is not a port; allowed: 1 to " + std::to_string(kMostPort);
+  return colon == 0 ? "the host before ':' is missing" : "not HOST:PORT; put an IPv6 address in brackets";
+}
+
 /// Several endpoints, with commas, are the members of an etcd. As in torchrun, an empty value is no endpoint.
 void set_endpoint(const GivenValue& given, LaunchRequest& request) {
   if (trimmed(given.text).empty()) return;
   std::vector<Endpoint> endpoints;
   for (const std::string& field : fields_of(given.text)) {
     auto endpoint = parse_endpoint(field);
-    if (!endpoint) refuse(given, "not HOST:PORT; put an IPv6 address in brackets", example(given, "localhost:29400"));
+    if (!endpoint) refuse(given, endpoint_problem(field), example(given, "localhost:29400"));
     endpoints.push_back(std::move(*endpoint));
   }
   request.rendezvous.endpoint = setting(given, std::move(endpoints.front()));

@@ -129,7 +129,7 @@ constexpr Flag kProgramFlags[] = {
                 "makes '--strategy horovod' the default. 'torch.distributed.launch': as torchrun, for programs that "
                 "expect their local rank as the first argument, '--local-rank=N'.",
      .choices = "lrun torchrun torch.distributed.launch",
-     .noun = "command",
+     .noun = "launcher",
      .default_value = "lrun",
      .apply = set_compat},
     {.name = "chdir",

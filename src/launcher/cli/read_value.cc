@@ -42,6 +42,11 @@ bool switch_value(const GivenValue& given) {
 
 Duration duration_of(const GivenValue& given) {
   if (const auto duration = parse_duration(given.text)) return *duration;
+  const std::string_view text = given.text;
+  const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (unit > 0 && parse_duration("1" + std::string(text.substr(unit)))) {
+    refuse(given, "too long; allowed: up to 3650d, which is ten years", example(given, given.flag->example));
+  }
   refuse(given, "not a time; allowed: a number with ms, s, m, h or d", example(given, given.flag->example));
 }
 

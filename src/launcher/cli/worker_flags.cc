@@ -46,7 +46,8 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   const auto least = number_in<int>(given.text.substr(0, colon));
   const auto most = colon == std::string::npos ? least : number_in<int>(given.text.substr(colon + 1));
   if (!least || !most || *least < 1 || *most < 1 || *most > kMostNodes) {
-    refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes), example(given, "1"));
+    refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes) + ", or MIN:MAX",
+           example(given, colon == std::string::npos ? "2" : "2:4"));
   }
   if (*least > *most) refuse(given, "min_nodes is greater than max_nodes", example(given, std::to_string(*most)));
   request.num_nodes = setting(given, *most);

@@ -71,6 +71,17 @@ bool may_be_here(const Host& host) {
   return is_numeric || host.name == "localhost" || first_label(host.name) == first_label(own);
 }
 
+/// The hint where this host has several names.
+std::string with_all_workers(const std::vector<Host>& hosts, const std::vector<bool>& here) {
+  int workers = 0;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (!here[i]) continue;
+    if (hosts[i].slots <= 0) return "name it once";
+    workers += hosts[i].slots;
+  }
+  return fmt::format("name it once, with all its workers: 'localhost:{}'", workers);
+}
+
 /// Two nodes on this machine would take the same devices.
 void refuse_one_twice(const std::vector<Host>& hosts, const std::vector<bool>& here) {
   const auto first = std::find(here.begin(), here.end(), true);
@@ -80,7 +91,7 @@ void refuse_one_twice(const std::vector<Host>& hosts, const std::vector<bool>& h
   throw UserError(
       fmt::format("'{}' and '{}' are both this host", hosts[static_cast<std::size_t>(first - here.begin())].name,
                   hosts[static_cast<std::size_t>(second - here.begin())].name),
-      "name it once, with all its workers: 'localhost:4'");
+      with_all_workers(hosts, here));
 }
 
 }  // namespace

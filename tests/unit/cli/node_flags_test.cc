@@ -21,10 +21,18 @@ TEST(NodeFlags, RefuseWrongValuesWithAWayOut) {
 }
 
 TEST(NodeFlags, RefuseAnEndpointThatCannotBeRead) {
-  for (const std::string endpoint : {":123", "~:29400", "localhost:", "localhost:65536", "localhost:x", "a b:1",
-                                     "local/host:1", "[::1", "localhost:-1"}) {
+  const std::pair<std::string, std::string> endpoints[] = {{":123", "the host before ':' is missing"},
+                                                           {"localhost:", "the port behind ':' is missing"},
+                                                           {"localhost:65536", "'65536' is not a port; allowed: 1 to"},
+                                                           {"localhost:x", "'x' is not a port"},
+                                                           {"[::1]:-1", "'-1' is not a port"},
+                                                           {"~:29400", "not HOST:PORT"},
+                                                           {"a b:1", "not HOST:PORT"},
+                                                           {"local/host:1", "not HOST:PORT"},
+                                                           {"[::1", "not HOST:PORT"}};
+  for (const auto& [endpoint, why] : endpoints) {
     EXPECT_THAT(refusal({"--rdzv-endpoint=" + endpoint, "p"}),
-                mentions({"'--rdzv-endpoint " + endpoint + "'", "not HOST:PORT", "'--rdzv-endpoint localhost:29400'"}));
+                mentions({"'--rdzv-endpoint " + endpoint + "'", why, "'--rdzv-endpoint localhost:29400'"}));
   }
 }
 

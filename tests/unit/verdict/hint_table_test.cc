@@ -57,6 +57,8 @@ constexpr Example kExamples[] = {
     {"missing-module", "/usr/bin/python3: No module named einops"},
     {"import-error", "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"},
     {"missing-library", "OSError: libfoo.so: cannot open shared object file: No such file or directory"},
+    {"no-memory-for-library",
+     "./a: error while loading shared libraries: libc.so.6: failed to map segment from shared object"},
     {"missing-library", "./a: error while loading shared libraries: libfoo.so: cannot open shared object file"},
     {"glibc-version", "./a: /lib/libc.so.6: version `GLIBC_2.38' not found (required by ./a)"},
     {"libstdcxx-version", "./a: libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by ./a)"},
