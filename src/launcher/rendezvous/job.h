@@ -58,8 +58,8 @@ class Job final : public JobMember {
   /// Why the leader could not be reached so far; empty: no attempt has failed.
   [[nodiscard]] std::string last_error() const { return context_.last_error(); }
   /// How long it is tried.
-  [[nodiscard]] Duration patience() const {
-    return context_.link && context_.plan.etcd.empty() ? context_.link->patience() : context_.plan.connect_timeout;
+  [[nodiscard]] Duration connect_timeout() const {
+    return context_.link && context_.plan.etcd.empty() ? context_.link->connect_timeout() : context_.plan.connect_timeout;
   }
 
  private:

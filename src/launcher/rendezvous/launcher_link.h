@@ -81,7 +81,7 @@ class LauncherLink {
   [[nodiscard]] bool was_refused() const { return was_refused_; }
   [[nodiscard]] bool joined() const { return joined_; }
   /// How long this link tries to reach the leader.
-  [[nodiscard]] Duration patience() const {
+  [[nodiscard]] Duration connect_timeout() const {
     return connector_.unknown_since() ? std::min(options_.name, options_.connect) : options_.connect;
   }
   [[nodiscard]] std::uint16_t port() const { return options_.port; }

@@ -145,7 +145,7 @@ class RendezvousWait : public JobEvents {
       tell(fmt::format("{} yet{}; waiting up to {}",
                        etcd ? fmt::format("no rendezvous was reached through etcd at {}", place)
                             : fmt::format("nobody serves the rendezvous at {}", place),
-                       why, format_duration(job_.patience())));
+                       why, format_duration(job_.connect_timeout())));
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
