@@ -240,11 +240,11 @@ TEST(LauncherLink, GivesUpAHostThatDoesNotExist) {
                            why = reason + " | " + hint;
                            patient.loop.stop();
                          }});
-  EXPECT_EQ(link.patience(), 4 * kPatience) << "it may exist";
+  EXPECT_EQ(link.connect_timeout(), 4 * kPatience) << "it may exist";
   patient.run();
   EXPECT_TRUE(why.starts_with("there is no host 'nowhere' (asked for 1ms) | check the name in '--master-addr'; "))
       << why;
-  EXPECT_EQ(link.patience(), Duration(1));
+  EXPECT_EQ(link.connect_timeout(), Duration(1));
 }
 
 TEST(LauncherLink, SaysThatAListenerDoesNotAnswer) {
