@@ -1,5 +1,5 @@
 // A training loop with gradient accumulation, clipping, a learning rate schedule, uneven ranks, evaluation, and a
-// checkpoint from which the same command resumes. Alone or with any number of ranks:
+// checkpoint from which the same command resumes (docs/training_loop.md). Alone or with any number of ranks:
 // lrun --devices 2 training_loop FILE [EPOCHS]
 #include <ATen/Context.h>
 #include <lrun/lrun.h>
