@@ -59,7 +59,8 @@ class Job final : public JobMember {
   [[nodiscard]] std::string last_error() const { return context_.last_error(); }
   /// How long it is tried.
   [[nodiscard]] Duration connect_timeout() const {
-    return context_.link && context_.plan.etcd.empty() ? context_.link->connect_timeout() : context_.plan.connect_timeout;
+    return context_.link && context_.plan.etcd.empty() ? context_.link->connect_timeout()
+                                                       : context_.plan.connect_timeout;
   }
 
  private:
