@@ -117,7 +117,7 @@ TEST_F(Elastic, CtrlCOnOneNodeEndsAJobOfAFixedSize) {
     here.signal(SIGINT);
     EXPECT_EQ(here.wait().signal_number, SIGINT) << here.err();
     EXPECT_EQ(there.wait().code, 128 + SIGINT) << there.err();
-    EXPECT_TRUE(contains(there.err(), "the run was stopped: node ")) << "which node: " << there.err();
+    EXPECT_TRUE(contains(there.err(), "lrun: note: node ")) << "which node: " << there.err();
     EXPECT_TRUE(contains(there.err(), ": received SIGINT")) << "and why: " << there.err();
   }
 }

@@ -79,13 +79,13 @@ TEST(Verdict, ShowsTheTracebackOfAnUndecoratedProgram) {
                                            "if os.environ['RANK'] == '1':\n"
                                            "    step()\n"
                                            "time.sleep(1000)\n");
-  LrunProcess lrun({"-n", "2", script});
+  LrunProcess lrun({"-n", "2", "--local-ranks-filter", "0", script});
   EXPECT_EQ(lrun.wait().code, 1);
   EXPECT_NE(error_line(lrun.err()).find(": ValueError: bad batch at train.py:3 in step (exit 1)\n"), std::string::npos)
       << lrun.err();
   EXPECT_NE(lrun.err().find("lrun: note: rank 1 printed last:\n  |   File \"" + script + "\", line 3, in step\n"),
             std::string::npos)
-      << lrun.err();
+      << "the console does not show what rank 1 prints: " << lrun.err();
   EXPECT_EQ(result_of(lrun)["culprit"]["error"], "ValueError: bad batch");
 }
 

@@ -91,8 +91,8 @@ constexpr HintRule kRules[] = {
     {"host-memory", "MemoryError", "", "the host is out of memory, or 'ulimit -v' is too low"},
     {"host-memory", "Cannot allocate memory", "", "the host is out of memory, or 'ulimit -v' is too low"},
     {"missing-torch", "No module named 'torch'", "",
-     "this Python has no torch: activate the environment that has it, or name its Python with PYTHON_EXEC; "
-     "'which python3' shows which one runs"},
+     "this Python has no torch: activate an environment with it, or set PYTHON_EXEC; 'which python3' shows which one "
+     "runs"},
     {"missing-module", "No module named ", "",
      "install it for the Python that runs the program; 'which python3' shows which one runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",

@@ -38,7 +38,7 @@ TEST_F(NodeLauncherTest, AFailureIsToldAsSoonAsItIsSeenAndTheVerdictNamesTheProc
   EXPECT_EQ(verdict.exit_code, 3);
   ASSERT_TRUE(verdict.culprit);
   EXPECT_EQ(verdict.culprit->rank, 1);
-  EXPECT_THAT(sink.entries.front().text, HasSubstr("rank 1 failed: ValueError: bad batch (exit 3)"));
+  EXPECT_THAT(sink.entries.front().text, HasSubstr("rank 1 exited with code 3"));
   EXPECT_THAT(sink.entries.front().text, HasSubstr("stopping 1"));
   EXPECT_THAT(sink.entries.back().text, HasSubstr("rank 1 ran for "));
   for (const RecordingSink::Entry& entry : sink.entries) EXPECT_TRUE(entry.of_job) << entry.text;

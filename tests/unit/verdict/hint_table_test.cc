@@ -196,10 +196,9 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
             "install it for the Python that runs the program; this run used '/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";
-  EXPECT_EQ(
-      hint_for(record, "/opt/py/bin/python"),
-      "this Python has no torch: activate the environment that has it, or name its Python with PYTHON_EXEC; this run "
-      "used '/opt/py/bin/python'");
+  EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
+            "this Python has no torch: activate an environment with it, or set PYTHON_EXEC; this run used "
+            "'/opt/py/bin/python'");
   record.error = "CUDA out of memory";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"), hint_for(record));
 }
