@@ -30,7 +30,7 @@ std::string stopping_workers_text(const std::string& workers, Duration grace) {
                                    : fmt::format("stopping {} (up to {})", workers, format_duration(grace));
 }
 
-/// One line that stands in the last line of the verdict anyway.
+/// One line that stands in the line of the cause anyway.
 bool is_told_by_error(const FailureRecord& culprit) {
   return culprit.evidence.size() == 1 && culprit.evidence.front() == culprit.error &&
          culprit.error.size() <= kMostErrorColumns;
@@ -69,7 +69,7 @@ std::string overruled_line(const Verdict& verdict, const RunFactsForText& facts)
                       facts.colour);
 }
 
-/// Where the others were that ran on; not where the last line says it.
+/// Where the others were that ran on; not where the line of the cause says it.
 std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
   const bool waited_at_a_place = is_early_end(verdict) && verdict.failure() == nullptr;
   const bool told = waited_at_a_place ? verdict.places.size() == 1 : verdict.end.kind == RunEnd::Kind::kHang;
