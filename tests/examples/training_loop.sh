@@ -4,7 +4,7 @@
 # shellcheck source=tests/examples/common.sh
 source "$(dirname "$0")/common.sh"
 export LRUN_STATE=$work/state
-unset LRUN_TEST_PYTHON  # lrun warns of variables with its prefix that it does not know
+unset LRUN_TEST_PYTHON LRUN_TEST_NOTEBOOK_PYTHON  # lrun warns of variables with its prefix that it does not know
 
 # train RANKS STRATEGY FILE EPOCHS: its output is in $work/out
 train() {
