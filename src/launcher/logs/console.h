@@ -101,7 +101,9 @@ class Console {
   bool skip_to_last_lines();
 
   [[nodiscard]] std::size_t queued_bytes() const { return queue_.size(); }
-  /// The console does not take what is queued, and that is more than the limit.
+  /// The console does not take what is queued.
+  [[nodiscard]] bool blocked() const { return writable_.armed(); }
+  /// The same, and that is more than the limit.
   [[nodiscard]] bool full() const { return queue_.size() > limit_ && blocked(); }
   /// So little is left that reading may go on.
   [[nodiscard]] bool relieved() const { return queue_.size() <= limit_ / 2; }
@@ -114,7 +116,6 @@ class Console {
  private:
   static constexpr int kNobody = -2;
 
-  [[nodiscard]] bool blocked() const { return writable_.armed(); }
   /// Queues bytes as they are.
   void put(std::string_view bytes);
   void draw_live_line(const std::string& text);

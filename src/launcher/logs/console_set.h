@@ -28,6 +28,10 @@ class ConsoleSet {
 
   Console& of(LogStream stream) { return stream == LogStream::kErr && err_ ? *err_ : out_; }
   [[nodiscard]] bool shared() const { return err_ == nullptr; }
+  /// Lines that they have got so far.
+  [[nodiscard]] std::uint64_t lines() const { return out_.lines() + (err_ ? err_->lines() : 0); }
+  /// One of them does not take what is queued.
+  [[nodiscard]] bool blocked() const { return out_.blocked() || (err_ && err_->blocked()); }
 
   void write_out();
   void rest();

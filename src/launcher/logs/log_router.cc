@@ -112,6 +112,7 @@ void LogRouter::pass_on(LogSource& source, std::string_view bytes) {
     if (files_.filters(source.stream)) files_.copy_if_wanted(source, piece);
   });
   to.end_read(source);
+  if (source.to_console) source.worker->shown_at = consoles_.lines();
   if (console(source.stream).queued_bytes() >= kWriteBytes) console(source.stream).write_out();
 }
 
@@ -170,6 +171,13 @@ std::vector<TailLine> LogRouter::tail(int local_rank) const {
   std::vector<TailLine> lines = tail_of(*worker, options_.tail_bytes);
   for (TailLine& line : lines) line.text = terminal_safe(line.text);
   return lines;
+}
+
+std::optional<std::uint64_t> LogRouter::console_lines(std::optional<int> local_rank) const {
+  if (consoles_.blocked()) return std::nullopt;
+  if (!local_rank) return consoles_.lines();
+  const LogWorker* const worker = find(*local_rank);
+  return worker == nullptr ? std::nullopt : std::optional(worker->shown_at);
 }
 
 void LogRouter::begin_attempt() {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -79,8 +80,9 @@ class LogRouter {
   /// The last lines of a worker, oldest first, safe to show on a terminal (terminal_safe()). Empty for an unknown one.
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
 
-  /// Lines that the console of stderr has got so far.
-  [[nodiscard]] std::uint64_t console_lines() { return console(LogStream::kErr).lines(); }
+  /// Lines that both consoles have got so far, or had when the last piece of this worker's output was shown. Empty
+  /// while a console does not take them.
+  [[nodiscard]] std::optional<std::uint64_t> console_lines(std::optional<int> local_rank = {}) const;
 
   /// Bytes that all workers of all attempts printed and that passed through here.
   [[nodiscard]] std::uint64_t bytes_read() const { return reader_.bytes_read(); }

@@ -58,6 +58,7 @@ struct LogWorker {
   int local_rank;
   std::array<LogSource, 2> sources;
   TailBuffer tail;
+  std::uint64_t shown_at = 0;       ///< lines of the consoles when the last of its output was shown
   bool ended = false;               ///< the process is gone
   bool drain_reported = false;      ///< `drained` was called
   EventLoop::Timer drain_deadline;  ///< armed while a grandchild holds a pipe

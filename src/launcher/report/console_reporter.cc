@@ -28,9 +28,9 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, in
   if (others == 0) return;  // nothing is left to stop: the verdict follows at once
   stop_told_ = true;
   killing_told_ = end.kind == RunEnd::Kind::kGuardDied || facts_.grace == Duration::zero();
+  if (!say_(stopping_text(end, cause, others, facts_))) return;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
   if (cause == nullptr && end.kind == RunEnd::Kind::kInterrupted) told_ = kSignalAlone;
-  say_(stopping_text(end, cause, others, facts_));
   told_at_ = lines_();
 }
 
@@ -40,7 +40,10 @@ bool ConsoleReporter::has_told(const Verdict& verdict) const {
          told_ == std::pair(verdict.culprit->rank, verdict.culprit->attempt);
 }
 
-bool ConsoleReporter::is_on_screen() const { return lines_() - told_at_ <= kLinesOnScreen; }
+bool ConsoleReporter::is_on_screen(std::uint64_t lines) const {
+  const std::optional<std::uint64_t> now = lines_();
+  return now && *now - lines <= kLinesOnScreen;
+}
 
 void ConsoleReporter::killing(int others) {
   events_.noted("killing");

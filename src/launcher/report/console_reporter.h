@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -14,10 +15,12 @@ namespace lrun::launcher {
 /// Prints what happens to a run (through `say`), and writes it to events.jsonl.
 class ConsoleReporter : public RunObserver {
  public:
-  using Say = std::function<void(const std::string& text)>;
+  /// \return the text was printed here
+  using Say = std::function<bool(const std::string& text)>;
+  /// How many lines the console has got so far; empty where a person may see others, or not all of them.
+  using Lines = std::function<std::optional<std::uint64_t>()>;
 
-  /// \param lines  how many lines the console has got so far
-  ConsoleReporter(RunFactsForText facts, EventLog& events, Say say, std::function<std::uint64_t()> lines)
+  ConsoleReporter(RunFactsForText facts, EventLog& events, Say say, Lines lines)
       : facts_(std::move(facts)), events_(events), say_(std::move(say)), lines_(std::move(lines)) {}
 
   void worker_ended(const FailureRecord& record) override;
@@ -30,8 +33,10 @@ class ConsoleReporter : public RunObserver {
 
   /// verdict_line() was printed already.
   [[nodiscard]] bool has_told(const Verdict& verdict) const;
-  /// So few lines were printed after that, or after the start, that a person still sees it.
-  [[nodiscard]] bool is_on_screen() const;
+  /// So few lines were printed after that that a person still sees it.
+  [[nodiscard]] bool is_on_screen() const { return told_at_ && is_on_screen(*told_at_); }
+  /// The same of what was printed when the console had got so many lines.
+  [[nodiscard]] bool is_on_screen(std::uint64_t lines) const;
   /// The reason why workers are stopped was printed since the last call.
   [[nodiscard]] bool take_told_stop() { return std::exchange(stop_told_, false); }
 
@@ -39,9 +44,9 @@ class ConsoleReporter : public RunObserver {
   RunFactsForText facts_;
   EventLog& events_;
   Say say_;
-  std::function<std::uint64_t()> lines_;
-  std::pair<int, int> told_{-1, -1};  ///< rank and attempt
-  std::uint64_t told_at_ = 0;         ///< lines by then
+  Lines lines_;
+  std::pair<int, int> told_{-1, -1};      ///< rank and attempt
+  std::optional<std::uint64_t> told_at_;  ///< lines by then
   bool stop_told_ = false;
   bool killing_told_ = false;  ///< with the reason of the end
 };

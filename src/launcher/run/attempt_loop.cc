@@ -3,12 +3,15 @@
 #include "run/attempt_loop.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "base/console_descriptor.h"
 #include "base/nearest.h"
 #include "plan/horovod_environment.h"
 #include "plan/setting.h"
@@ -55,7 +58,7 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
   return record;
 }
 
-/// The culprit ran on this node, and its decisive lines are among the last that it printed on the console.
+/// The culprit ran on this node, and its decisive lines are among the last that it printed where lrun prints.
 bool has_shown_evidence(const LogRouter& logs, const FailureRecord& culprit, const LaunchPlan& plan) {
   constexpr std::ptrdiff_t kLastLines = 10;
   const NodePlan& node = plan.nodes.front();
@@ -64,8 +67,10 @@ bool has_shown_evidence(const LogRouter& logs, const FailureRecord& culprit, con
                                    [&](const WorkerPlan& one) { return one.local_rank == culprit.local_rank; });
   const std::vector<TailLine> lines = logs.tail(culprit.local_rank);
   const auto last = lines.end() - std::min(kLastLines, std::ssize(lines));
+  const bool is_one_console = ConsoleDescriptor(STDOUT_FILENO).same_as(ConsoleDescriptor(STDERR_FILENO));
   return worker != node.workers.end() && std::any_of(last, lines.end(), [&](const TailLine& line) {
-           return line.text == culprit.evidence.back() && route_of(plan.output, *worker, line.stream).console;
+           return line.text == culprit.evidence.back() && (is_one_console || line.stream == LogStream::kErr) &&
+                  route_of(plan.output, *worker, line.stream).console;
          });
 }
 
@@ -356,10 +361,11 @@ RunResult AttemptLoop::result() const {
   result.verdict.restarts = attempt_->membership().attempt;
   result.records = std::move(outcome.records);
   result.last_choice = restarts_.last().kind;
-  const bool was_told = run_.reporter.has_told(result.verdict);
-  result.cause_on_screen = was_told && run_.reporter.is_on_screen();
-  result.evidence_on_screen = result.verdict.culprit && was_told == result.cause_on_screen &&
-                              has_shown_evidence(run_.logs, *result.verdict.culprit, run_.plan);
+  result.cause_on_screen = run_.reporter.has_told(result.verdict) && run_.reporter.is_on_screen();
+  if (result.verdict.culprit && has_shown_evidence(run_.logs, *result.verdict.culprit, run_.plan)) {
+    const std::optional<std::uint64_t> shown_at = run_.logs.console_lines(result.verdict.culprit->local_rank);
+    result.evidence_on_screen = shown_at && run_.reporter.is_on_screen(*shown_at);
+  }
   result.logs = attempt_->written_logs();
   return result;
 }

@@ -17,10 +17,11 @@ bool may_leave(const RunEnd& end, const JobStrength& job) {
     case RunEnd::Kind::kStartFailed:
       return job.may_drop_out && enough;
     case RunEnd::Kind::kInterrupted: {
-      // TERM may take a single node away, which comes back only where the job waits for one. Ctrl-C and the like are a
-      // person's, who leaves a job that goes on without this node, and ends one that would wait.
-      const bool goes_on = enough || job.plan.spares > 0;
-      const bool is_taken = end.signal_number == SIGTERM ? can_come_back || enough : can_come_back && goes_on;
+      // A manager may take a single node away, with TERM also where none can come back. Ctrl-C is a person's, who
+      // leaves a job that goes on without this node, and ends one that would wait.
+      const bool by_person = end.signal_number == SIGINT || end.signal_number == SIGQUIT;
+      const bool is_taken =
+          by_person ? can_come_back && enough : can_come_back || (enough && end.signal_number == SIGTERM);
       return is_taken && !end.by_head && job.others > 0 && (job.may_drop_out || hands_over);
     }
     default:

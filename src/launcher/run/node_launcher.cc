@@ -39,8 +39,16 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       verbose_(facts_.verbosity, [this](const std::string& line) { run_.output.sink.print_of_job(line); }),
       ending_(plan_, run_.environment, ending_facts(facts_), run_.record, job_sink_),
       reporter_(
-          ending_.text_facts(), run_.record.events(), [this](const std::string& text) { job_sink_.print_of_job(text); },
-          [this] { return run_.logs.console_lines(); }),
+          ending_.text_facts(), run_.record.events(),
+          [this](const std::string& text) {
+            job_sink_.print_of_job(text);
+            return speaks_for_job();
+          },
+          // Where other launchers print on the same screen, their lines are not known here.
+          [this]() -> std::optional<std::uint64_t> {
+            if (run_.output.head != nullptr || plan_.is_of_one_rank) return std::nullopt;
+            return run_.logs.console_lines();
+          }),
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
                  run_.output.sink, job_sink_, run_.look},

@@ -56,6 +56,8 @@ std::string name_of_machine(unsigned machine) {
 /// The processors that an ELF file is for, which 32-bit and 64-bit files name at the same place; EM_NONE: it is no such
 /// file.
 unsigned machine_of(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return EM_NONE;  // opening a pipe would wait
   std::ifstream in(file, std::ios::binary);
   Elf64_Ehdr header{};
   constexpr std::streamsize kBytes = offsetof(Elf64_Ehdr, e_machine) + sizeof header.e_machine;
@@ -109,10 +111,9 @@ void check_module(const LaunchRequest& request, const std::filesystem::path& fol
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command) {
-  constexpr std::ptrdiff_t kFirstWords = 3;  // 'python -m torch.distributed.run'
-  const auto end = command.begin() + std::min<std::ptrdiff_t>(kFirstWords, std::ssize(command));
-  const auto launcher = std::find_if(command.begin(), end, is_launcher);
-  if (launcher == end) return {};
+  auto launcher = command.begin();
+  if (command.size() > 2 && command[1] == "-m") launcher += 2;  // 'python -m torch.distributed.run'
+  if (launcher == command.end() || !is_launcher(*launcher)) return {};
   return fmt::format(
       "each worker starts '{}', which starts workers of its own: without it, lrun takes its options and starts them",
       *launcher);

@@ -34,7 +34,7 @@ at::Tensor all_gather_in_order(Collectives& collectives, const at::Tensor& rows)
   for (const at::Tensor& part : parts) samples += part.size(0);
   std::vector<std::int64_t> sizes = parts[0].sizes().vec();
   sizes[0] = samples;
-  const at::Tensor all = at::empty(sizes, parts[0].options());
+  at::Tensor all = at::empty(sizes, parts[0].options());
   for (std::int64_t rank = 0; rank < world_size; ++rank) {
     const at::Tensor& part = parts[static_cast<std::size_t>(rank)];
     const std::int64_t expected = (samples - rank + world_size - 1) / world_size;

@@ -17,11 +17,17 @@ FailureRecord ended_with_3(int rank) {
 
 class ConsoleReporterTest : public ::testing::Test {
  protected:
-  std::uint64_t lines = 100;
+  std::optional<std::uint64_t> lines = 100;
+  bool prints = true;
   std::string said;
   EventLog events;
-  ConsoleReporter reporter{
-      {.grace = Duration(30'000)}, events, [this](const std::string& text) { said += text; }, [this] { return lines; }};
+  ConsoleReporter reporter{{.grace = Duration(30'000)},
+                           events,
+                           [this](const std::string& text) {
+                             said += text;
+                             return prints;
+                           },
+                           [this] { return lines; }};
 };
 
 TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow) {
@@ -32,10 +38,12 @@ TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow
   EXPECT_TRUE(reporter.has_told(verdict));
   EXPECT_FALSE(reporter.has_told(judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(2)})))
       << "another rank is to blame";
-  lines += 12;
+  *lines += 12;
   EXPECT_TRUE(reporter.is_on_screen());
-  ++lines;
+  ++*lines;
   EXPECT_FALSE(reporter.is_on_screen());
+  lines.reset();
+  EXPECT_FALSE(reporter.is_on_screen()) << "others print there, too";
 }
 
 TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
@@ -44,6 +52,13 @@ TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
   EXPECT_TRUE(reporter.has_told(judge(interrupted, {})));
   const RunEnd over{.kind = RunEnd::Kind::kTimedOut, .limit_ms = 1000};
   EXPECT_FALSE(reporter.has_told(judge(over, {}))) << "it is a failure, and the note about it was none";
+}
+
+TEST_F(ConsoleReporterTest, ACauseThatAnotherLauncherPrintsIsNotTold) {
+  prints = false;
+  const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(1)});
+  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, 2);
+  EXPECT_FALSE(reporter.has_told(verdict));
 }
 
 TEST_F(ConsoleReporterTest, WithNothingLeftToStopItSaysNothing) {

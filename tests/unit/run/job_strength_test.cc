@@ -45,7 +45,9 @@ TEST(MayLeave, ASignalTakesANodeAwayOrEndsTheJob) {
   EXPECT_TRUE(may_leave(interrupt, {plan_with(2, 4, Duration(60'000)), 2, true, false}));
   RendezvousPlan with_spare = kReplacing;
   with_spare.spares = 1;
-  EXPECT_TRUE(may_leave(interrupt, {with_spare, 2, true, false})) << "the spare takes its place";
+  EXPECT_FALSE(may_leave(interrupt, {with_spare, 2, true, false})) << "the spare may be in use";
+  const RunEnd hangup{.kind = Kind::kInterrupted, .signal_number = SIGHUP};
+  EXPECT_TRUE(may_leave(hangup, {kReplacing, 2, true, false})) << "a connection was lost";
   EXPECT_FALSE(may_leave(term, {kReplacing, 0, true, false})) << "nobody is left";
   RunEnd by_head = term;
   by_head.by_head = true;

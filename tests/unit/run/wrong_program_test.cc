@@ -78,7 +78,8 @@ TEST_F(WrongProgram, IsALauncher) {
   EXPECT_THAT(warn_of_launcher({"python", "-m", "torch.distributed.run", "a.py"}),
               HasSubstr("'torch.distributed.run'"));
   EXPECT_THAT(warn_of_launcher({"/usr/bin/torchrun", "a.py"}), HasSubstr("'/usr/bin/torchrun'"));
-  EXPECT_EQ(warn_of_launcher({"a.py", "--with", "x", "torchrun"}), "") << "an argument of the program";
+  EXPECT_EQ(warn_of_launcher({"a.py", "--with", "torchrun"}), "") << "an argument of the program";
+  EXPECT_EQ(warn_of_launcher({}), "");
 }
 
 TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
