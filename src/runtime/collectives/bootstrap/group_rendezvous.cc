@@ -248,9 +248,13 @@ void GroupRendezvous::time_out(const std::vector<int>& missing) {
                                      " did not come"});
 }
 
-/// If rank 0 serves the store, the store ends with it now: leave the other ranks a moment to read the failure.
+/// If rank 0 serves the store, the store ends with it now: leave the ranks that it has called a moment to read the
+/// failure. One whose answer to the call was not seen yet is among them.
 void GroupRendezvous::wait_until_heard() {
-  std::vector<int> waiting = watched_;
+  std::vector<int> waiting;
+  for (int rank = 1; rank < options_.world_size; ++rank) {
+    if (members_[static_cast<std::size_t>(rank)].number != 0) waiting.push_back(rank);
+  }
   for (Backoff backoff(std::chrono::steady_clock::now() + std::chrono::seconds(1));; backoff.sleep()) {
     std::erase_if(waiting, [this](int rank) {
       return store_.try_get(key(members_[static_cast<std::size_t>(rank)].number, "heard"), deadline_).has_value() ||
