@@ -59,7 +59,7 @@ struct DataPosition {
 /// Threads: one at a time (torch's loader draws indices on the training thread).
 class LRUN_EXPORT DistributedSampler {
  public:
-  /// What next() returns; torch's loader asks for this name.
+  /// The type of a batch; torch's loader asks for this name.
   using BatchRequestType = std::vector<std::size_t>;
 
   /// \param size  samples in the data set.

@@ -31,6 +31,16 @@ Utf8Character first_character(std::string_view text) {
   return {code_point, length};
 }
 
+std::size_t valid_bytes(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t bytes = first_character(text.substr(at)).bytes;
+    if (bytes == 0) break;
+    at += bytes;
+  }
+  return at;
+}
+
 std::string written_out(std::uint32_t code_point) {
   const bool control = code_point < 0x20 || (code_point >= 0x7F && code_point < 0xA0);
   if (control) return written_out_byte(static_cast<unsigned char>(code_point));

@@ -16,6 +16,9 @@ struct Utf8Character {
 /// code points beyond U+10FFFF are no characters.
 Utf8Character first_character(std::string_view text);
 
+/// How many bytes of `text` stand before the first that is not UTF-8; all of them where the whole text is.
+std::size_t valid_bytes(std::string_view text);
+
 /// How a character that acts on a terminal instead of being shown is written out: '\x07' for a control character,
 /// '\u202e' for one that turns the writing direction or breaks the line. Empty for every other character.
 std::string written_out(std::uint32_t code_point);

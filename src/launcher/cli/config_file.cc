@@ -139,14 +139,10 @@ class ConfigReader {
 };
 
 void refuse_other_than_utf8(std::string_view text, const std::string& path) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = first_character(text.substr(at)).bytes;
-    if (bytes == 0) {
-      const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
-      throw UserError(fmt::format("{}:{}: not TOML: a byte that is not UTF-8", path, line), "save the file as UTF-8");
-    }
-    at += bytes;
-  }
+  const std::string_view valid = text.substr(0, valid_bytes(text));
+  if (valid.size() == text.size()) return;
+  const auto line = std::count(valid.begin(), valid.end(), '\n') + 1;
+  throw UserError(fmt::format("{}:{}: not TOML: a byte that is not UTF-8", path, line), "save the file as UTF-8");
 }
 
 /// \param ascii  the text that toml++ has read.

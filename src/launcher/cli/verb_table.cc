@@ -89,30 +89,25 @@ void hosts(const std::string& value, VerbRequest& request) {
   throw UserError("'--hosts' takes at most 256 hosts", "split them over several calls");
 }
 
+constexpr VerbOption kJson{"json", "", "Print one JSON object.", json};
+
 constexpr VerbOption kDoctorOptions[] = {
     {"hosts", "HOST,...", "Also try to reach these hosts over TCP.", hosts},
-    {"json", "", "Print one JSON object.", json},
+    kJson,
     {"verbose", "", "Also show passed checks.", verbose, 'v'},
 };
 
-constexpr VerbOption kStatusOptions[] = {
-    {"json", "", "Print one JSON object.", json},
-};
+constexpr VerbOption kJsonAlone[] = {kJson};
 
 constexpr VerbOption kLogsOptions[] = {
     {"attempt", "N", "Print what was written in this attempt; 0 is the first. Default: the last one.", attempt},
     {"follow", "",
      "Also print what is being written, and the next attempts, until the run ends. The default RUN is the only one "
-     "that "
-     "is alive.",
+     "that is alive.",
      follow, 'f'},
     {"grep", "TEXT", "Print only lines that have TEXT.", grep},
     {"stream", "NAME", "Print only what was written to stdout, or only what was written to stderr.", stream},
     {"tail", "N", "Print only the last N lines of each rank's stdout and of its stderr.", tail},
-};
-
-constexpr VerbOption kRunsOptions[] = {
-    {"json", "", "Print one JSON object.", json},
 };
 
 constexpr VerbOption kReportOptions[] = {
@@ -126,7 +121,7 @@ constexpr VerbOption kAgainOptions[] = {
 constexpr VerbOption kStackOptions[] = {
     {"brief", "",
      "Print only one sentence, within 3 seconds. Native stacks are skipped where the Python stack is known.", brief},
-    {"json", "", "Print one JSON object.", json},
+    kJson,
     {"pids", "[RANK:]PID,...", "Look at these processes instead of those of a run.", pids},
 };
 
@@ -174,7 +169,7 @@ constexpr Verb kVerbs[] = {
     {"status", VerbRequest::Kind::kStatus, "what runs here, and each rank's last line",
      "Shows each live run with its start time and attempt, and the state and last line of each rank. RUN selects one "
      "of the runs.",
-     kStatusOptions, "[RUN]", take_run},
+     kJsonAlone, "[RUN]", take_run},
     {"logs", VerbRequest::Kind::kLogs, "what ranks of a run wrote",
      "Prints what the ranks of a run wrote, one rank after the other, with the rank in front. RANK is '3', '0,2' or "
      "'0-3,7'; without one all ranks of this host are printed. The default RUN is the last one. On a terminal colours "
@@ -183,7 +178,7 @@ constexpr Verb kVerbs[] = {
     {"runs", VerbRequest::Kind::kRuns, "the runs that are kept, and how each ended",
      "Lists the runs that are kept, the last one at the end: when each began, how long it took, how many workers it "
      "had, how it ended, and what they ran.",
-     kRunsOptions, ""},
+     kJsonAlone, ""},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},

@@ -23,7 +23,7 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
-/// What happened in a run, as its events tell. Empty: it left none.
+/// The course of a run, as its events tell it. Empty: it left none.
 std::optional<Timeline> find_timeline(const RunEntry& run);
 /// The same. \throws UserError  it left none.
 Timeline timeline_of(const RunEntry& run);

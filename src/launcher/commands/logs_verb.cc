@@ -71,12 +71,6 @@ class LinePrinter {
   std::string out_;
 };
 
-bool wants_rank(const Wrapper::Ranks& ranks, int rank) {
-  return ranks.empty() || std::any_of(ranks.begin(), ranks.end(), [rank](const auto& range) {
-           return range.first <= rank && rank <= range.second;
-         });
-}
-
 /// The workers of an attempt. After a change of nodes one may have another rank: a file has the last one.
 std::vector<WorkerSpan> workers_of(const Timeline& timeline, int attempt) {
   std::vector<WorkerSpan> workers;
@@ -103,7 +97,7 @@ void refuse_what_is_not_there(const RunEntry& run, const Timeline& timeline, con
   }
   for (const auto& [first, last] : request.ranks) {
     const Wrapper::Ranks range{{first, last}};
-    if (std::any_of(workers.begin(), workers.end(), [&](const auto& one) { return wants_rank(range, one.rank); }))
+    if (std::any_of(workers.begin(), workers.end(), [&](const auto& one) { return has_rank(range, one.rank); }))
       continue;
     std::vector<int> there;
     for (const WorkerSpan& worker : workers) there.push_back(worker.rank);
@@ -118,7 +112,7 @@ class AttemptLogs {
   AttemptLogs(const Timeline& timeline, int attempt, const VerbRequest& request, LinePrinter& printer)
       : attempt_(attempt), width_(rank_width(timeline.world_size)), printer_(&printer) {
     for (const WorkerSpan& worker : workers_of(timeline, attempt)) {
-      if (!wants_rank(request.ranks, worker.rank)) continue;
+      if (!request.ranks.empty() && !has_rank(request.ranks, worker.rank)) continue;
       const std::filesystem::path folder = timeline.log_folder_of(worker).parent_path();
       for (const LogStream stream : kLogStreams) {
         if (request.stream && request.stream != stream) continue;

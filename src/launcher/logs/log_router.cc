@@ -2,6 +2,8 @@
 // worker. WorkerOutput adds streams; NodeLauncher owns the events.
 #include "logs/log_router.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "logs/prefix_template.h"
@@ -72,8 +74,8 @@ void LogRouter::add_stream(int rank, int local_rank, LogStream stream, Fd read_e
   source.to_file = route.file && options_.files;
   source.to_console = route.console;
   source.rank = rank;
-  if (options_.prefix && route.prefix) name_lines(source, options_, console(stream).descriptor().terminal());
-  if (route.console && !source.to_file) console(stream).gap().forbid();
+  if (options_.prefix && route.prefix) name_lines(source, options_, consoles_.of(stream).descriptor().terminal());
+  if (route.console && !source.to_file) consoles_.of(stream).gap().forbid();
   source.read_end = std::move(read_end);
   reader_.add(source);
 }
@@ -85,7 +87,7 @@ void LogRouter::add_file(int local_rank, LogStream stream, std::filesystem::path
 void LogRouter::open_files(const Folder& folder, const std::string& attempt) {
   if (options_.files) {
     const std::string path = (folder.path() / attempt).string();
-    for (const LogStream stream : kLogStreams) console(stream).gap().allow(path);
+    for (const LogStream stream : kLogStreams) consoles_.of(stream).gap().allow(path);
   }
   files_.open(folder, attempt);
   for (auto& [local_rank, worker] : workers_) {
@@ -113,7 +115,7 @@ void LogRouter::pass_on(LogSource& source, std::string_view bytes) {
   });
   to.end_read(source);
   if (source.to_console) source.worker->shown_at = consoles_.lines();
-  if (console(source.stream).queued_bytes() >= kWriteBytes) console(source.stream).write_out();
+  if (consoles_.of(source.stream).queued_bytes() >= kWriteBytes) consoles_.of(source.stream).write_out();
 }
 
 void LogRouter::stream_ended(LogSource& source) {
@@ -131,18 +133,16 @@ void LogRouter::worker_ended(int local_rank) {
   ended.ended = true;
   for (LogSource& source : ended.sources) reader_.read_rest(source);
   if (ended.reading()) {
-    ended.drain_deadline = loop_.after(options_.drain_limit, [this, &ended] { drain_limit_passed(ended); });
+    ended.drain_deadline = loop_.after(options_.drain_limit, [this, &ended] {
+      for (LogSource& source : ended.sources) {
+        reader_.read_rest(source);
+        reader_.end(source);
+      }
+      write_out();
+      news_.report();
+    });
   }
   note_drained(ended);
-  write_out();
-  news_.report();
-}
-
-void LogRouter::drain_limit_passed(LogWorker& worker) {
-  for (LogSource& source : worker.sources) {
-    reader_.read_rest(source);
-    reader_.end(source);
-  }
   write_out();
   news_.report();
 }
@@ -173,11 +173,20 @@ std::vector<TailLine> LogRouter::tail(int local_rank) const {
   return lines;
 }
 
-std::optional<std::uint64_t> LogRouter::console_lines(std::optional<int> local_rank) const {
-  if (consoles_.blocked()) return std::nullopt;
-  if (!local_rank) return consoles_.lines();
-  const LogWorker* const worker = find(*local_rank);
-  return worker == nullptr ? std::nullopt : std::optional(worker->shown_at);
+std::optional<std::uint64_t> LogRouter::console_lines() const {
+  return consoles_.blocked() ? std::nullopt : std::optional(consoles_.lines());
+}
+
+std::optional<std::uint64_t> LogRouter::shown_at(int local_rank, std::string_view line) const {
+  constexpr std::ptrdiff_t kLastLines = 10;
+  const LogWorker* const worker = find(local_rank);
+  const std::vector<TailLine> lines = tail(local_rank);
+  const auto is_shown = [&](const TailLine& last) {
+    const bool is_beside_ours = consoles_.shared() || last.stream == LogStream::kErr;
+    return last.text == line && is_beside_ours && worker->source(last.stream).to_console;
+  };
+  if (std::none_of(lines.end() - std::min(kLastLines, std::ssize(lines)), lines.end(), is_shown)) return std::nullopt;
+  return worker->shown_at;
 }
 
 void LogRouter::begin_attempt() {
@@ -194,14 +203,14 @@ void LogRouter::begin_attempt() {
 
 void LogRouter::turn_ended(LogStream stream) {
   presenter(stream).end_turn();
-  const Console& to = console(stream);
+  const Console& to = consoles_.of(stream);
   if (to.full() && !to.may_have_gaps()) reader_.pause(stream);
   news_.report();
 }
 
 void LogRouter::console_progressed() {
   for (const LogStream stream : kLogStreams) {
-    if (reader_.paused(stream) && console(stream).relieved()) reader_.resume(stream);
+    if (reader_.paused(stream) && consoles_.of(stream).relieved()) reader_.resume(stream);
   }
   news_.report();
 }
@@ -217,7 +226,7 @@ void LogRouter::show_all() {
 
 void LogRouter::print(std::string_view text) {
   show_all();
-  Console& to = console(LogStream::kErr);
+  Console& to = consoles_.of(LogStream::kErr);
   to.append(Console::kLauncher, {}, text);
   to.end_line(Console::kLauncher);
   to.write_out();
@@ -225,7 +234,7 @@ void LogRouter::print(std::string_view text) {
 }
 
 void LogRouter::set_other_progress_line(bool open, const std::string& drawing) {
-  for (const LogStream stream : kLogStreams) console(stream).set_other_progress_line(open, drawing);
+  for (const LogStream stream : kLogStreams) consoles_.of(stream).set_other_progress_line(open, drawing);
 }
 
 void LogRouter::when_flushed(Duration limit, std::function<void(bool everything)> done) {

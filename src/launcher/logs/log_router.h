@@ -80,9 +80,11 @@ class LogRouter {
   /// The last lines of a worker, oldest first, safe to show on a terminal (terminal_safe()). Empty for an unknown one.
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
 
-  /// Lines that both consoles have got so far, or had when the last piece of this worker's output was shown. Empty
-  /// while a console does not take them.
-  [[nodiscard]] std::optional<std::uint64_t> console_lines(std::optional<int> local_rank = {}) const;
+  /// Lines that both consoles have got so far. Empty while one does not take what is queued.
+  [[nodiscard]] std::optional<std::uint64_t> console_lines() const;
+  /// How many these were when the worker's last output was shown. Empty where `line` is none of its last ten, or was
+  /// not shown on the console of lrun's own lines.
+  [[nodiscard]] std::optional<std::uint64_t> shown_at(int local_rank, std::string_view line) const;
 
   /// Bytes that all workers of all attempts printed and that passed through here.
   [[nodiscard]] std::uint64_t bytes_read() const { return reader_.bytes_read(); }
@@ -117,7 +119,6 @@ class LogRouter {
   [[nodiscard]] const LogWorker* find(int local_rank) const;
   void pass_on(LogSource& source, std::string_view bytes);
   void stream_ended(LogSource& source);
-  void drain_limit_passed(LogWorker& worker);
   void note_drained(LogWorker& worker);
   void turn_ended(LogStream stream);
   void console_progressed();
@@ -127,7 +128,6 @@ class LogRouter {
   LinePresenter& presenter(LogStream stream) {
     return presenters_[consoles_.shared() || stream == LogStream::kOut ? 0 : 1];
   }
-  Console& console(LogStream stream) { return consoles_.of(stream); }
 
   EventLoop& loop_;
   LogOptions options_;

@@ -36,11 +36,6 @@ std::string expand_word(const std::string& word, const WrapperFacts& facts) {
   return result;
 }
 
-bool names(const Wrapper& wrapper, int rank) {
-  return std::any_of(wrapper.ranks.begin(), wrapper.ranks.end(),
-                     [&](const auto& range) { return range.first <= rank && rank <= range.second; });
-}
-
 }  // namespace
 
 std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
@@ -55,9 +50,14 @@ std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
   return ranks;
 }
 
+bool has_rank(const Wrapper::Ranks& ranks, int rank) {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [rank](const auto& range) { return range.first <= rank && rank <= range.second; });
+}
+
 const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank) {
-  const auto own =
-      std::find_if(wrappers.rbegin(), wrappers.rend(), [&](const Wrapper& wrapper) { return names(wrapper, rank); });
+  const auto own = std::find_if(wrappers.rbegin(), wrappers.rend(),
+                                [&](const Wrapper& wrapper) { return has_rank(wrapper.ranks, rank); });
   if (own != wrappers.rend()) return &*own;
   const auto all =
       std::find_if(wrappers.rbegin(), wrappers.rend(), [](const Wrapper& wrapper) { return wrapper.ranks.empty(); });

@@ -22,6 +22,9 @@ struct Wrapper {
 /// Reads '0', '0,2' or '0,4-7'. Empty for any other text.
 std::optional<Wrapper::Ranks> parse_ranks(std::string_view text);
 
+/// One of the ranges has the rank.
+bool has_rank(const Wrapper::Ranks& ranks, int rank);
+
 /// The wrapper of a rank: the last one that names the rank, else the last one for all ranks, else null.
 const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank);
 

@@ -8,8 +8,6 @@ namespace {
 constexpr Duration kSeenByPeople(1000);
 /// Of a terminal's usual 24.
 constexpr std::uint64_t kLinesOnScreen = 12;
-/// No rank and no attempt: a signal to lrun is the reason.
-constexpr std::pair kSignalAlone(-2, -2);
 
 }  // namespace
 
@@ -30,12 +28,12 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, in
   killing_told_ = end.kind == RunEnd::Kind::kGuardDied || facts_.grace == Duration::zero();
   if (!say_(stopping_text(end, cause, others, facts_))) return;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
-  if (cause == nullptr && end.kind == RunEnd::Kind::kInterrupted) told_ = kSignalAlone;
+  signal_told_ = cause == nullptr && end.kind == RunEnd::Kind::kInterrupted;
   told_at_ = lines_();
 }
 
 bool ConsoleReporter::has_told(const Verdict& verdict) const {
-  if (!verdict.culprit) return verdict.end.kind == RunEnd::Kind::kInterrupted && told_ == kSignalAlone;
+  if (!verdict.culprit) return verdict.end.kind == RunEnd::Kind::kInterrupted && signal_told_;
   return verdict.end.kind == RunEnd::Kind::kWorkerFailed &&
          told_ == std::pair(verdict.culprit->rank, verdict.culprit->attempt);
 }

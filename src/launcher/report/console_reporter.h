@@ -46,6 +46,7 @@ class ConsoleReporter : public RunObserver {
   Say say_;
   Lines lines_;
   std::pair<int, int> told_{-1, -1};      ///< rank and attempt
+  bool signal_told_ = false;              ///< with no worker to blame
   std::optional<std::uint64_t> told_at_;  ///< lines by then
   bool stop_told_ = false;
   bool killing_told_ = false;  ///< with the reason of the end

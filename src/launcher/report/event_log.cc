@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <system_error>
@@ -15,6 +16,7 @@
 #include "base/appended_file.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "report/result_json.h"
 
 namespace lrun::launcher {
@@ -41,12 +43,10 @@ std::string seconds_at(auto time) {
 std::string typed_fields(const std::vector<std::string>& command_line) {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
-  if (command_line.empty() || error) return {};
-  const std::string fields =
-      fmt::format(R"("command_line":{},"folder":{})", json_array(command_line), json_string(folder));
-  const auto read = nlohmann::json::parse("{" + fields + "}");
-  const bool same = read["command_line"].get<std::vector<std::string>>() == command_line && read["folder"] == folder;
-  return same ? fields + "," : std::string();
+  const auto fits = [](const std::string& text) { return valid_bytes(text) == text.size(); };
+  if (command_line.empty() || error || !fits(folder)) return {};
+  if (!std::all_of(command_line.begin(), command_line.end(), fits)) return {};
+  return fmt::format(R"("command_line":{},"folder":{},)", json_array(command_line), json_string(folder));
 }
 
 void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {

@@ -3,15 +3,11 @@
 #include "run/attempt_loop.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "base/console_descriptor.h"
 #include "base/nearest.h"
 #include "plan/horovod_environment.h"
 #include "plan/setting.h"
@@ -56,22 +52,6 @@ FailureRecord record_of(const StartFailure& failure, const NodePlan& node, int a
   record.cause = Cause::kExecFailed;
   record.attempt = attempt;
   return record;
-}
-
-/// The culprit ran on this node, and its decisive lines are among the last that it printed where lrun prints.
-bool has_shown_evidence(const LogRouter& logs, const FailureRecord& culprit, const LaunchPlan& plan) {
-  constexpr std::ptrdiff_t kLastLines = 10;
-  const NodePlan& node = plan.nodes.front();
-  if (culprit.node_rank != node.node_rank || !culprit.error_file.empty() || culprit.evidence.empty()) return false;
-  const auto worker = std::find_if(node.workers.begin(), node.workers.end(),
-                                   [&](const WorkerPlan& one) { return one.local_rank == culprit.local_rank; });
-  const std::vector<TailLine> lines = logs.tail(culprit.local_rank);
-  const auto last = lines.end() - std::min(kLastLines, std::ssize(lines));
-  const bool is_one_console = ConsoleDescriptor(STDOUT_FILENO).same_as(ConsoleDescriptor(STDERR_FILENO));
-  return worker != node.workers.end() && std::any_of(last, lines.end(), [&](const TailLine& line) {
-           return line.text == culprit.evidence.back() && (is_one_console || line.stream == LogStream::kErr) &&
-                  route_of(plan.output, *worker, line.stream).console;
-         });
 }
 
 /// The failure as an exception, where the machine lacks processes or descriptors.
@@ -362,8 +342,11 @@ RunResult AttemptLoop::result() const {
   result.records = std::move(outcome.records);
   result.last_choice = restarts_.last().kind;
   result.cause_on_screen = run_.reporter.has_told(result.verdict) && run_.reporter.is_on_screen();
-  if (result.verdict.culprit && has_shown_evidence(run_.logs, *result.verdict.culprit, run_.plan)) {
-    const std::optional<std::uint64_t> shown_at = run_.logs.console_lines(result.verdict.culprit->local_rank);
+  const std::optional<FailureRecord>& culprit = result.verdict.culprit;
+  const bool printed_here = culprit && culprit->node_rank == run_.plan.nodes.front().node_rank &&
+                            culprit->error_file.empty() && !culprit->evidence.empty();
+  if (printed_here) {
+    const auto shown_at = run_.logs.shown_at(culprit->local_rank, culprit->evidence.back());
     result.evidence_on_screen = shown_at && run_.reporter.is_on_screen(*shown_at);
   }
   result.logs = attempt_->written_logs();

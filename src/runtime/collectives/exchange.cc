@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/collectives/common/rows_of_ranks.h"
+
 namespace lrun {
 namespace {
 
@@ -92,9 +94,7 @@ std::vector<at::Tensor> collect(Collectives& collectives, const at::Tensor& tens
   const bool keeps = receiver == kEveryRank || receiver == collectives.rank();
   std::vector<at::Tensor> tensors;
   if (receiver == kEveryRank && std::ranges::all_of(shapes, [&](const Shape& shape) { return shape == shapes[0]; })) {
-    std::vector<std::int64_t> sizes = {collectives.world_size()};
-    sizes.insert(sizes.end(), shapes[0].sizes.begin(), shapes[0].sizes.end());
-    const at::Tensor rows = at::empty(sizes, mine.options());
+    const at::Tensor rows = at::empty(detail::rows_of_ranks(collectives, mine.sizes()), mine.options());
     collectives.all_gather(rows, mine);
     for (int rank = 0; rank < collectives.world_size(); ++rank) tensors.push_back(rows[rank]);
     return tensors;

@@ -6,17 +6,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/collectives/common/rows_of_ranks.h"
 #include "runtime/ddp/group_of_forward.h"
 
 namespace lrun {
 namespace {
-
-/// (world size, n, …) for (n, …).
-std::vector<std::int64_t> sizes_of_rows(const Collectives& collectives, at::IntArrayRef sizes) {
-  std::vector<std::int64_t> rows = {collectives.world_size()};
-  rows.insert(rows.end(), sizes.begin(), sizes.end());
-  return rows;
-}
 
 struct GatherFunction : torch::autograd::Function<GatherFunction> {
   using Context = torch::autograd::AutogradContext;
@@ -26,7 +20,7 @@ struct GatherFunction : torch::autograd::Function<GatherFunction> {
     context->saved_data["group"] = c10::IValue::make_capsule(group);
     context->saved_data["sizes"] = tensor.sizes();
     Collectives& collectives = group->collectives;
-    const at::Tensor rows = at::empty(sizes_of_rows(collectives, tensor.sizes()), tensor.options());
+    const at::Tensor rows = at::empty(detail::rows_of_ranks(collectives, tensor.sizes()), tensor.options());
     collectives.all_gather(rows, tensor.contiguous());
     return rows.flatten(0, 1);
   }
@@ -36,7 +30,7 @@ struct GatherFunction : torch::autograd::Function<GatherFunction> {
         c10::static_intrusive_pointer_cast<detail::GroupOfForward>(context->saved_data["group"].toCapsule());
     const auto sizes = context->saved_data["sizes"].toIntVector();
     Collectives& collectives = group->collectives;
-    const at::Tensor rows = gradients[0].contiguous().view(sizes_of_rows(collectives, sizes));
+    const at::Tensor rows = gradients[0].contiguous().view(detail::rows_of_ranks(collectives, sizes));
     const at::Tensor own = at::empty(sizes, rows.options());
     collectives.reduce_scatter(own, rows, ReduceOp::kSum);
     return {own, {}};

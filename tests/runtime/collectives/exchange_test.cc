@@ -139,17 +139,12 @@ TEST_P(Exchange, RefusesShapesThatDifferOnAllRanksWhichThenGoOn) {
   });
 }
 
-std::string name_of_exchange(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
-  const auto& [backend, world_size] = info.param;
-  return (backend == "shm+gloo" ? "ShmAndGloo" : backend) + std::to_string(world_size);
-}
-
 INSTANTIATE_TEST_SUITE_P(Alone, Exchange, ::testing::Combine(::testing::Values("single"), ::testing::Values(1)),
-                         name_of_exchange);
+                         name_of_group);
 INSTANTIATE_TEST_SUITE_P(Groups, Exchange,
                          ::testing::Combine(::testing::Values("threads", "shm", "gloo", "shm+gloo"),
                                             ::testing::Values(2, 3, 4)),
-                         name_of_exchange);
+                         name_of_group);
 
 TEST(ExchangeAlone, RefusesWhatOneRankCanSeeToBeWrong) {
   const auto errors = run_ranks("single", 1, [](Collectives& group) {

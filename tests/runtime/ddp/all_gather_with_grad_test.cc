@@ -111,17 +111,12 @@ TEST_P(AllGatherWithGrad, OrdersRowsByRankAndSumsTheirGradients) {
   });
 }
 
-std::string name_of_gather(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
-  const auto& [backend, world_size] = info.param;
-  return (backend == "shm+gloo" ? "ShmAndGloo" : backend) + std::to_string(world_size);
-}
-
 INSTANTIATE_TEST_SUITE_P(Alone, AllGatherWithGrad,
-                         ::testing::Combine(::testing::Values("single"), ::testing::Values(1)), name_of_gather);
+                         ::testing::Combine(::testing::Values("single"), ::testing::Values(1)), testing::name_of_group);
 INSTANTIATE_TEST_SUITE_P(Groups, AllGatherWithGrad,
                          ::testing::Combine(::testing::Values("threads", "shm", "gloo", "shm+gloo"),
                                             ::testing::Values(2, 3)),
-                         name_of_gather);
+                         testing::name_of_group);
 
 TEST(AllGatherWithGradArguments, RefusesATensorWithoutSamplesAndShapesThatDiffer) {
   const auto errors = testing::run_ranks("threads", 2, [](Collectives& group) {

@@ -154,17 +154,12 @@ TEST_P(OptimizerClosure, ReturnsTheMeanOfTheRanksLosses) {
   });
 }
 
-std::string name_of_case(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
-  const auto& [backend, world_size] = info.param;
-  return (backend == "shm+gloo" ? "ShmAndGloo" : backend) + std::to_string(world_size);
-}
-
 INSTANTIATE_TEST_SUITE_P(Single, OptimizerClosure,
-                         ::testing::Combine(::testing::Values("single"), ::testing::Values(1)), name_of_case);
+                         ::testing::Combine(::testing::Values("single"), ::testing::Values(1)), testing::name_of_group);
 INSTANTIATE_TEST_SUITE_P(Groups, OptimizerClosure,
                          ::testing::Combine(::testing::Values("threads", "shm", "gloo", "shm+gloo"),
                                             ::testing::Values(2, 3)),
-                         name_of_case);
+                         testing::name_of_group);
 
 TEST(OptimizerStep, RefusesAClosureWithoutALoss) {
   Optimizer<optim::Adam> optimizer(std::vector<at::Tensor>{at::ones({2}).requires_grad_()}, optim::AdamOptions(0.1));

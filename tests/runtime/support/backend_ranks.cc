@@ -54,6 +54,11 @@ std::vector<std::string> run_processes(const std::string& backend, int world_siz
 
 }  // namespace
 
+std::string name_of_group(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info) {
+  const auto& [backend, world_size] = info.param;
+  return (backend == "shm+gloo" ? "ShmAndGloo" : backend) + std::to_string(world_size);
+}
+
 StoreAddress test_store() {
   // In a process of its own: forking a process that serves would copy its connections into the ranks.
   static Pipe pipe = make_pipe();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <lrun/collectives.h>
 
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/fd.h"
@@ -31,6 +33,9 @@ using RankBody = std::function<void(Collectives&)>;
 /// \return  per rank the text of what it threw, preceded by the type's name; empty when it returned.
 std::vector<std::string> run_ranks(const std::string& backend, int world_size, const RankBody& body,
                                    std::chrono::milliseconds timeout = std::chrono::seconds(30));
+
+/// The name of a test of (backend, world size): 'gloo2', 'ShmAndGloo3'.
+std::string name_of_group(const ::testing::TestParamInfo<std::tuple<std::string, int>>& info);
 
 /// A rank as a forked process.
 class RankProcess {

@@ -190,6 +190,23 @@ TEST_F(LogRouterTest, TheTailIsCompleteWhenTheEndOfTheWorkerWasToldEvenIfTheLoop
   EXPECT_EQ(err.take(), "[0] \x1b[31mRuntimeError\x1b[0m: \xFF\n") << "the console gets the worker's own bytes";
 }
 
+TEST_F(LogRouterTest, KnowsWhenALastLineWasShownBesideOursUnlessItScrolledAway) {
+  LogRouter& logs = router();
+  const Fd worker_out = stream_of(0);
+  const Fd worker_err = stream_of(0, kErr);
+  put(worker_out, "loss 0.5\n");
+  out.read_until_it_says("loss 0.5");
+  put(worker_err, "RuntimeError: no\n");
+  err.read_until_it_says("no\n");
+  EXPECT_EQ(logs.shown_at(0, "RuntimeError: no"), logs.console_lines());
+  EXPECT_EQ(logs.shown_at(0, "loss 0.5"), std::nullopt) << "on another console than lrun's lines";
+  EXPECT_EQ(logs.shown_at(0, "RuntimeError"), std::nullopt) << "no whole line";
+  EXPECT_EQ(logs.shown_at(7, "RuntimeError: no"), std::nullopt) << "an unknown worker";
+  put(worker_err, numbered_lines(10) + "end\n");
+  err.read_until_it_says("end\n");
+  EXPECT_EQ(logs.shown_at(0, "RuntimeError: no"), std::nullopt) << "eleven lines ago";
+}
+
 TEST_F(LogRouterTest, AGrandchildMayHoldThePipeOnlyUntilTheLimit) {
   LogRouter& logs = router({.drain_limit = 20ms});
   Fd worker = stream_of(0);
