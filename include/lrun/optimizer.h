@@ -5,6 +5,7 @@
 #include <lrun/gradient_sync.h>
 #include <lrun/optimizer_shards.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <type_traits>
@@ -43,8 +44,16 @@ namespace detail {
 LRUN_EXPORT std::vector<torch::optim::OptimizerParamGroup> distinct(
     std::vector<torch::optim::OptimizerParamGroup> groups);
 
+/// An evaluation of the loss, as this rank counts it. Value.
+struct Evaluation {
+  std::uint64_t update = 0;  ///< The calls of step(closure) so far.
+  std::uint64_t number = 0;  ///< Within the update.
+};
+
 /// Evaluates `closure` with gradients enabled. \return the mean of the ranks' losses.
-LRUN_EXPORT at::Tensor mean_loss(const std::function<at::Tensor()>& closure, Collectives* collectives);
+/// \throws lrun::CollectiveMismatch  on all ranks: another rank is in another evaluation.
+LRUN_EXPORT at::Tensor mean_loss(const std::function<at::Tensor()>& closure, Collectives* collectives,
+                                 const Evaluation& evaluation);
 
 /// Torch's optimizer with the factor of the learning rates in its archives, also when torch saves and loads them.
 template <class TorchOptimizer>
@@ -118,16 +127,21 @@ class Optimizer {
   /// If the state is split, the closure is evaluated once, before the update; optimizers that need more (LBFGS) are
   /// refused when they are made.
   ///
-  /// Cost    one all-reduce of one element per evaluation, beside the closure's own.
+  /// Cost    one all_gather of three numbers per evaluation, beside the closure's own.
   /// Limits  each evaluation is a step of training of its own for checks (GuardOptions) and Join: with batches that run
   ///         out on some ranks (Join), call step() without a closure. Decisions are equal if the ranks compute equal
-  ///         bits: equal processors and numbers of threads. A rank that decides otherwise ends as CollectiveMismatch.
+  ///         bits: equal processors and numbers of threads. If ranks evaluate the loss differently often, the next
+  ///         evaluation, or whatever collective operation comes first, is a CollectiveMismatch on all of them.
   /// \return the mean loss of the first evaluation, a detached scalar.
   /// \throws std::invalid_argument  the closure returned no loss, or one of several elements.
   /// \throws what `closure` throws, and errors of Collectives.
   at::Tensor step(const std::function<at::Tensor()>& closure) {
     place_loaded_state();
-    const auto mean_loss = [&] { return detail::mean_loss(closure, collectives_); };
+    detail::Evaluation evaluation{.update = ++updates_};
+    const auto mean_loss = [&] {
+      ++evaluation.number;
+      return detail::mean_loss(closure, collectives_, evaluation);
+    };
     if (!shards_) return optimizer_.step(mean_loss);
     at::Tensor loss = mean_loss();
     shards_->step(optimizer_);
@@ -191,6 +205,7 @@ class Optimizer {
   mutable detail::ScaledOptimizer<TorchOptimizer> optimizer_;
   Collectives* collectives_;  // null: this process alone
   mutable std::optional<OptimizerShards> shards_;
+  std::uint64_t updates_ = 0;  // with a closure
   bool was_loaded_ = false;
 };
 
