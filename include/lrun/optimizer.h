@@ -55,6 +55,10 @@ struct Evaluation {
 LRUN_EXPORT at::Tensor mean_loss(const std::function<at::Tensor()>& closure, Collectives* collectives,
                                  const Evaluation& evaluation);
 
+/// For static assertions that depend on a template.
+template <class>
+inline constexpr bool kNever = false;
+
 /// Torch's optimizer with the factor of the learning rates in its archives, also when torch saves and loads them.
 template <class TorchOptimizer>
 class ScaledOptimizer : public TorchOptimizer {
@@ -91,15 +95,28 @@ class Optimizer {
   /// \param parameters   tensors or parameter groups, the same on all ranks. A parameter that occurs twice is updated
   ///                     once.
   /// \param options      what torch's optimizer takes.
-  /// \param collectives  the ranks that train the parameters; must outlive this object. Null: this process alone.
+  /// \param collectives  the ranks that train the parameters; must outlive this object. Null, or left out: this process
+  ///                     alone.
   /// \param splits_state splits the state over these ranks; see OptimizerShards.
   /// \param scale        for the learning rates of `options` and groups.
   /// \throws std::invalid_argument  a parameter is in two groups.
   template <class Parameters, class Options>
-  Optimizer(Parameters&& parameters, const Options& options, Collectives* collectives = nullptr,
-            bool splits_state = false, const LearningRateScale& scale = {})
+  Optimizer(Parameters&& parameters, const Options& options, Collectives* collectives, bool splits_state,
+            const LearningRateScale& scale = {})
       : optimizer_(detail::distinct(std::forward<Parameters>(parameters)), options, scale), collectives_(collectives) {
     if (splits_state && collectives != nullptr) shards_.emplace(optimizer_, *collectives);
+  }
+  /// As above for this process alone.
+  template <class Parameters, class Options>
+  Optimizer(Parameters&& parameters, const Options& options)
+      : Optimizer(std::forward<Parameters>(parameters), options, nullptr, false) {}
+  /// Ill-formed: in earlier versions ranks alone meant that they split the state.
+  template <class Parameters, class Options>
+  Optimizer(Parameters&& parameters, const Options& options, Collectives* collectives)
+      : Optimizer(std::forward<Parameters>(parameters), options, collectives, false) {
+    static_assert(detail::kNever<Options>,
+                  "lrun: an Optimizer over ranks has to be told whether they split its state: (parameters, options, "
+                  "collectives, splits_state)");
   }
 
   /// Sets the gradients to undefined (C++'s default), or to zero in place.

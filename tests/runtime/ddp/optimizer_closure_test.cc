@@ -121,7 +121,7 @@ Model<SmallNet> model_of(Collectives& group) {
 TEST_P(OptimizerClosure, LbfgsEqualsTorchsOnTheWholeBatch) {
   expect_all_well([](Collectives& group) {
     auto model = model_of(group);
-    const auto result = train_rank(model, Optimizer<optim::LBFGS>(model.parameters(), line_search(), &group),
+    const auto result = train_rank(model, Optimizer<optim::LBFGS>(model.parameters(), line_search(), &group, false),
                                    group.rank(), group.world_size());
     require_equal_training(result, train_by_torch<optim::LBFGS>(line_search()));
     require_equal_ranks(*result.net, group);
@@ -143,7 +143,7 @@ TEST_P(OptimizerClosure, ReturnsTheMeanOfTheRanksLosses) {
   expect_all_well([](Collectives& group) {
     at::set_num_threads(1);
     at::Tensor parameter = at::zeros({1}).requires_grad_();
-    Optimizer<optim::Adam> optimizer(std::vector<at::Tensor>{parameter}, optim::AdamOptions(0), &group);
+    Optimizer<optim::Adam> optimizer(std::vector<at::Tensor>{parameter}, optim::AdamOptions(0), &group, false);
     const at::NoGradGuard no_grad;  // as around torch's own step()
     const at::Tensor loss = optimizer.step([&] {
       testing::require(at::GradMode::is_enabled(), "the closure computes gradients");
@@ -160,7 +160,7 @@ TEST_P(OptimizerClosure, FailsOnAllRanksIfOneEvaluatesTheLossMoreOften) {
     auto model = model_of(group);
     const auto part = test::kSmallBatch / group.world_size();
     Optimizer<optim::LBFGS> optimizer(model.parameters(), optim::LBFGSOptions(0.1).max_iter(group.rank() == 1 ? 3 : 2),
-                                      &group);
+                                      &group, false);
     for (int update = 0; update < 2; ++update) {
       optimizer.step([&] {
         optimizer.zero_grad();
@@ -196,7 +196,7 @@ TEST(OptimizerStep, RefusesAClosureWithoutALoss) {
 TEST(OptimizerStep, FailsOnAllRanksIfOneEvaluatesTheLossLessOften) {
   const auto errors = testing::run_ranks("threads", 2, [](Collectives& group) {
     at::Tensor parameter = at::ones({1}).requires_grad_();
-    Optimizer<optim::Adam> optimizer(std::vector<at::Tensor>{parameter}, optim::AdamOptions(0.1), &group);
+    Optimizer<optim::Adam> optimizer(std::vector<at::Tensor>{parameter}, optim::AdamOptions(0.1), &group, false);
     optimizer.step([&] { return parameter.sum(); });
     if (group.rank() == 0) optimizer.step([&] { return parameter.sum(); });
     group.barrier();

@@ -1,8 +1,9 @@
-// Steps that train_step() cannot call. Nobody links this: step_mistakes.sh compiles it, and looks for each text after
-// 'says:' among the compiler's errors.
+// Steps that train_step() cannot call, and optimizers that are not told all. Nobody links this: step_mistakes.sh
+// compiles it, and looks for each text after 'says:' among the compiler's errors.
 #include <ATen/ops/ones.h>
 #include <lrun/session.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 
 namespace {
 
@@ -27,6 +28,15 @@ void train(lrun::Model<NetImpl>& model, const at::Tensor& batch) {
   model.train_step(Image(), [](NetImpl&, const Image&) { return at::ones({}); });
 }
 
+void optimize(lrun::Model<NetImpl>& model, lrun::Collectives& collectives) {
+  const torch::optim::AdamOptions options(0.1);
+  // says: an Optimizer over ranks has to be told whether they split its state
+  lrun::Optimizer<torch::optim::Adam>(model.parameters(), options, &collectives).step();
+}
+
 }  // namespace
 
-void use(lrun::Model<NetImpl>& model) { train(model, at::ones({2})); }
+void use(lrun::Model<NetImpl>& model, lrun::Collectives& collectives) {
+  train(model, at::ones({2}));
+  optimize(model, collectives);
+}
