@@ -152,6 +152,16 @@ consteval bool is_step_end() {
   return true;
 }
 
+/// The same of a step_end that returns the loss. \return true
+template <class Outputs, class Batch, class StepEnd>
+consteval bool is_loss_step_end() {
+  if constexpr (is_step_end<Outputs, Batch, StepEnd>() && std::is_invocable_v<StepEnd&, const Outputs&, const Batch&>) {
+    static_assert(std::is_convertible_v<std::invoke_result_t<StepEnd&, const Outputs&, const Batch&>, at::Tensor>,
+                  "lrun: step_end of train_step() has to return the loss of the whole batch, a Tensor");
+  }
+  return true;
+}
+
 }  // namespace detail
 
 /// A module that trains under the strategy of its session; made by Session::wrap().
@@ -202,7 +212,7 @@ class Model {
       const Batch whole = transfer_(batch);
       if (strategy_->compares_batches()) look_at(batch);
       const auto outputs = run_parts(batch, whole, step);
-      static_assert(detail::is_step_end<decltype(outputs), Batch, StepEnd>());
+      static_assert(detail::is_loss_step_end<decltype(outputs), Batch, StepEnd>());
       loss = strategy_->backward(std::invoke(step_end, outputs, whole));
     });
     return loss;

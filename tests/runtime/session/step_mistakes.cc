@@ -24,6 +24,9 @@ void train(lrun::Model<NetImpl>& model, const at::Tensor& batch) {
   // says: step_end is called as step_end(const Outputs&, const Batch&)
   model.train_step(
       batch, [](NetImpl&, const at::Tensor& input) { return input; }, [](const at::Tensor& output) { return output; });
+  // says: step_end of train_step() has to return the loss of the whole batch
+  model.train_step(
+      batch, [](NetImpl&, const at::Tensor& input) { return input; }, [](const at::Tensor&, const at::Tensor&) {});
   // says: the batch has to be a Tensor
   model.train_step(Image(), [](NetImpl&, const Image&) { return at::ones({}); });
 }
