@@ -13,13 +13,14 @@
 ///     const auto config = lrun::broadcast(session.collectives(), session.is_rank_zero() ? read_file(path) : "", 0);
 ///
 /// All of them are collective, with the order, deadline and failures of Collectives. Tensors may be on any device that
-/// the group takes, and need not be contiguous. Results are new, contiguous and without gradients.
+/// the group takes, and need not be contiguous. Results are new, contiguous and without gradients, each with its own
+/// memory.
 /// (all_gather_with_grad() is the one to differentiate through.)
 ///
 /// Cost     sizes are exchanged first, in one short operation. Then one broadcast per rank moves the data: each rank
 ///          sends and receives the bytes of all of them, once. That is no more than the busiest rank has to receive in
 ///          any case, but ranks that need no part of the result do as much. all_gather() of equal shapes is one
-///          all_gather.
+///          all_gather and a copy.
 /// Threads  as for operations of Collectives.
 namespace lrun {
 
@@ -32,7 +33,8 @@ class Collectives;
 [[nodiscard]] LRUN_EXPORT std::vector<at::Tensor> all_gather(Collectives& collectives, const at::Tensor& tensor);
 
 /// Gives one rank the tensors of all ranks; the others get an empty vector.
-/// \throws as all_gather(), and std::invalid_argument  `rank` is not in the group.
+/// \throws as all_gather(), also CollectiveMismatch  the ranks disagree on `rank`.
+/// \throws std::invalid_argument                     `rank` is not in the group.
 [[nodiscard]] LRUN_EXPORT std::vector<at::Tensor> gather(Collectives& collectives, const at::Tensor& tensor, int rank);
 
 /// Gives each rank one of `root`'s tensors: tensors[r] to rank r.
@@ -49,7 +51,7 @@ class Collectives;
 [[nodiscard]] LRUN_EXPORT std::vector<std::string> all_gather(Collectives& collectives, const std::string& bytes);
 
 /// Gives one rank the bytes of all ranks; the others get an empty vector.
-/// \throws std::invalid_argument  `rank` is not in the group.
+/// \throws as gather() of tensors.
 [[nodiscard]] LRUN_EXPORT std::vector<std::string> gather(Collectives& collectives, const std::string& bytes, int rank);
 
 }  // namespace lrun

@@ -66,10 +66,23 @@ void require_rank(const Collectives& collectives, int rank, const std::string& o
                               std::to_string(collectives.world_size()));
 }
 
-/// The shapes of all ranks' tensors. \throws CollectiveMismatch  they differ in more than dimension 0.
-std::vector<Shape> agree_on_shapes(Collectives& collectives, const at::Tensor& mine, const std::string& operation) {
-  const at::Tensor all = at::empty({collectives.world_size(), kShapeNumbers}, at::kLong);
-  collectives.all_gather(all, encode_shape(mine));
+std::string describe_receiver(std::int64_t receiver) {
+  return receiver == kEveryRank ? "every rank" : "rank " + std::to_string(receiver);
+}
+
+/// The shapes of all ranks' tensors.
+/// \throws CollectiveMismatch  they differ in more than dimension 0, or the receivers differ.
+std::vector<Shape> agree_on_shapes(Collectives& collectives, const at::Tensor& mine, int receiver,
+                                   const std::string& operation) {
+  const at::Tensor all = at::empty({collectives.world_size(), kShapeNumbers + 1}, at::kLong);
+  collectives.all_gather(all, at::cat({encode_shape(mine), at::full({1}, receiver, at::kLong)}));
+  const auto numbers = all.accessor<std::int64_t, 2>();
+  for (int rank = 1; rank < collectives.world_size(); ++rank) {
+    if (numbers[rank][kShapeNumbers] == numbers[0][kShapeNumbers]) continue;
+    throw CollectiveMismatch(operation + ": rank 0 gathers on " + describe_receiver(numbers[0][kShapeNumbers]) +
+                             ", rank " + std::to_string(rank) + " on " +
+                             describe_receiver(numbers[rank][kShapeNumbers]) + ": give all ranks the same receiver");
+  }
   std::vector<Shape> shapes;
   for (int rank = 0; rank < collectives.world_size(); ++rank) shapes.push_back(decode_shape(all[rank]));
   const auto but_for_rows = [](Shape shape) {
@@ -90,13 +103,13 @@ std::vector<at::Tensor> collect(Collectives& collectives, const at::Tensor& tens
                                 const std::string& operation) {
   const at::NoGradGuard no_grad;
   const at::Tensor mine = sendable(tensor, operation);
-  const std::vector<Shape> shapes = agree_on_shapes(collectives, mine, operation);
+  const std::vector<Shape> shapes = agree_on_shapes(collectives, mine, receiver, operation);
   const bool keeps = receiver == kEveryRank || receiver == collectives.rank();
   std::vector<at::Tensor> tensors;
   if (receiver == kEveryRank && std::ranges::all_of(shapes, [&](const Shape& shape) { return shape == shapes[0]; })) {
     const at::Tensor rows = at::empty(detail::rows_of_ranks(collectives, mine.sizes()), mine.options());
     collectives.all_gather(rows, mine);
-    for (int rank = 0; rank < collectives.world_size(); ++rank) tensors.push_back(rows[rank]);
+    for (int rank = 0; rank < collectives.world_size(); ++rank) tensors.push_back(rows[rank].clone());
     return tensors;
   }
   for (int rank = 0; rank < collectives.world_size(); ++rank) {

@@ -44,7 +44,9 @@ TEST_P(Exchange, GathersTensorsOfEqualSizesOnEveryRank) {
       const auto all = all_gather(group, rows_of(group.rank(), 4, dtype));
       require(all.size() == static_cast<std::size_t>(group.world_size()), "one tensor a rank");
       for (int rank = 0; rank < group.world_size(); ++rank) {
-        require_equal(all[static_cast<std::size_t>(rank)], rows_of(rank, 4, dtype), "rank " + std::to_string(rank));
+        const at::Tensor& part = all[static_cast<std::size_t>(rank)];
+        require_equal(part, rows_of(rank, 4, dtype), "rank " + std::to_string(rank));
+        require(part.storage().nbytes() == part.nbytes(), "a tensor has its own memory");
       }
     }
   });
@@ -135,6 +137,23 @@ TEST_P(Exchange, RefusesShapesThatDifferOnAllRanksWhichThenGoOn) {
     const std::string expected = "CollectiveMismatch: all_gather: rank 0 has Float [5, 3], rank " + last +
                                  " has Long [5, 4]: only dimension 0 may differ";
     require(group.world_size() == 1 ? error.empty() : error == expected, "the error is: " + error);
+    require(all_gather(group, "after").size() == static_cast<std::size_t>(group.world_size()), "the group is usable");
+  });
+}
+
+TEST_P(Exchange, RefusesReceiversThatDifferOnAllRanksWhichThenGoOn) {
+  expect_all_well([](Collectives& group) {
+    const int last = group.world_size() - 1;
+    const std::string number = std::to_string(last);
+    const std::string expected = "CollectiveMismatch: gather: rank 0 gathers on rank 0, rank " + number + " on rank " +
+                                 number + ": give all ranks the same receiver";
+    const auto require_refused = [&](const std::function<void()>& call) {
+      const auto error = error_of(call);
+      require(last == 0 ? error.empty() : error == expected, "the error is: " + error);
+    };
+    const int receiver = group.rank() == last ? last : 0;
+    require_refused([&] { static_cast<void>(gather(group, rows_of(group.rank(), 2), receiver)); });
+    require_refused([&] { static_cast<void>(gather(group, "bytes", receiver)); });
     require(all_gather(group, "after").size() == static_cast<std::size_t>(group.world_size()), "the group is usable");
   });
 }
