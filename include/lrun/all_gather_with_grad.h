@@ -24,12 +24,12 @@ class Collectives;
 /// Cost      one all_gather in the forward and one reduce_scatter in the backward.
 /// Order     collective, also in backward: every rank's loss uses the result, and the ranks' graphs are the same
 ///           wherever gradients are averaged meanwhile. Else CollectiveMismatch.
-/// Limits    double backward is not supported.
+/// Limits    no double backward: backward(create_graph=true) is lrun::Unsupported in a world of several ranks.
 /// Threads   the thread of the forward. `collectives` must outlive the backward.
 ///
 /// \param tensor  (n, …), of one shape and dtype on all ranks; has float16, bfloat16, float32 or float64 if it needs
 ///                gradients. In a world of one it is returned itself.
-/// \return (world size · n, …): rank r's rows from r · n on; equal on all ranks.
+/// \return (world size · n, …): rank r's rows from r · n on; equal on all ranks. No view: it may be changed in place.
 /// \throws std::invalid_argument  the tensor has no dimensions. \throws errors of Collectives.
 [[nodiscard]] LRUN_EXPORT at::Tensor all_gather_with_grad(Collectives& collectives, const at::Tensor& tensor);
 

@@ -25,7 +25,9 @@ namespace nn {
 /// Order   all ranks run the same modules in the same order. If the ranks' graphs differ while backward averages
 ///         gradients (a parameter is unused on some ranks only), ranks may call different operations, which is
 ///         CollectiveMismatch.
-/// Limits  double backward is not supported. Replicas in threads (dp, ddp2) cannot share it (lrun::Unsupported).
+/// Limits  lrun::Unsupported: double backward (create_graph=true) over several ranks, and replicas in threads (dp,
+/// ddp2),
+///         which cannot share it.
 /// Threads the training thread, which wrapped it.
 class LRUN_EXPORT SyncBatchNormImpl
     : public torch::nn::NormImplBase<0, SyncBatchNormImpl, torch::nn::BatchNormOptions> {

@@ -20,12 +20,15 @@ struct GatherFunction : torch::autograd::Function<GatherFunction> {
     context->saved_data["group"] = c10::IValue::make_capsule(group);
     context->saved_data["sizes"] = tensor.sizes();
     Collectives& collectives = group->collectives;
-    const at::Tensor rows = at::empty(detail::rows_of_ranks(collectives, tensor.sizes()), tensor.options());
-    collectives.all_gather(rows, tensor.contiguous());
-    return rows.flatten(0, 1);
+    std::vector<std::int64_t> sizes = tensor.sizes().vec();
+    sizes[0] *= collectives.world_size();
+    at::Tensor all = at::empty(sizes, tensor.options());  // no view: callers may change it in place
+    collectives.all_gather(all.view(detail::rows_of_ranks(collectives, tensor.sizes())), tensor.contiguous());
+    return all;
   }
 
   static torch::autograd::variable_list backward(Context* context, const torch::autograd::variable_list& gradients) {
+    detail::refuse_double_backward("all_gather_with_grad");
     const auto group =
         c10::static_intrusive_pointer_cast<detail::GroupOfForward>(context->saved_data["group"].toCapsule());
     const auto sizes = context->saved_data["sizes"].toIntVector();

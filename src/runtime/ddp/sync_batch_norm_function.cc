@@ -48,6 +48,7 @@ struct Normalise : torch::autograd::Function<Normalise> {
   // With L the sum of all ranks' losses, xhat the normalised input and N the count:
   //   dL/dx = (dy − Σdy/N − xhat · Σ(dy · xhat)/N) · weight / deviation, both sums over the values of all ranks.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    refuse_double_backward("SyncBatchNorm");
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& input = saved[0];
     const at::Tensor& weight = saved[1];

@@ -111,6 +111,29 @@ TEST_P(AllGatherWithGrad, OrdersRowsByRankAndSumsTheirGradients) {
   });
 }
 
+TEST_P(AllGatherWithGrad, GivesATensorThatMayBeChangedInPlace) {
+  expect_all_well([](Collectives& group) {
+    const at::Tensor mine = at::full({2, 3}, group.rank() + 1, at::kDouble).requires_grad_();
+    at::Tensor all = all_gather_with_grad(group, mine * 1);
+    all.mul_(2).sum().backward();
+    testing::require_equal(all.detach().narrow(0, 2 * group.rank(), 2),
+                           at::full({2, 3}, 2 * (group.rank() + 1), at::kDouble), "rows");
+    testing::require_equal(mine.grad(), at::full({2, 3}, 2 * group.world_size(), at::kDouble), "gradient");
+  });
+}
+
+TEST_P(AllGatherWithGrad, RefusesADoubleBackwardAcrossRanks) {
+  expect_all_well([](Collectives& group) {
+    const at::Tensor mine = at::ones({2, 3}, at::kDouble).requires_grad_();
+    const at::Tensor loss = all_gather_with_grad(group, mine).pow(3).sum();
+    const auto error = testing::error_of([&] { loss.backward({}, /*retain_graph=*/true, /*create_graph=*/true); });
+    const std::string expected =
+        "Unsupported: all_gather_with_grad: double backward across ranks is not supported: call backward() without "
+        "create_graph";
+    testing::require(error == (group.world_size() == 1 ? "" : expected), error);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Alone, AllGatherWithGrad,
                          ::testing::Combine(::testing::Values("single"), ::testing::Values(1)), testing::name_of_group);
 INSTANTIATE_TEST_SUITE_P(Groups, AllGatherWithGrad,

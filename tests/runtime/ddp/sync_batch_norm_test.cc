@@ -191,6 +191,22 @@ TEST(SyncBatchNorm, OutlivesTheRanks) {
   EXPECT_TRUE(norm(batch).equal(theirs(batch)));
 }
 
+TEST(SyncBatchNorm, RefusesADoubleBackwardAcrossRanks) {
+  test::run_ranks(2, [](int, Collectives& collectives) {
+    lrun::nn::SyncBatchNorm norm(kChannels);
+    norm->connect(collectives);
+    const at::Tensor loss = norm(at::randn({4, kChannels})).pow(3).sum();
+    try {
+      loss.backward({}, /*retain_graph=*/true, /*create_graph=*/true);
+      ADD_FAILURE() << "accepted";
+    } catch (const Unsupported& error) {
+      EXPECT_STREQ(
+          error.what(),
+          "SyncBatchNorm: double backward across ranks is not supported: call backward() without create_graph");
+    }
+  });
+}
+
 TEST(ConvertBatchNorm, KeepsOptionsParametersAndStatistics) {
   torch::nn::BatchNorm2d theirs(plain().eps(0.5).momentum(0.25));
   theirs->to(at::kDouble);
