@@ -10,10 +10,13 @@ class Collectives;
 /// Evaluation over ranks that have different numbers of samples (Remainder::kUneven), each sample once:
 ///
 ///     auto loader = session.loader(data, {.batch_size = 64, .shuffle = false, .remainder = lrun::Remainder::kUneven});
+///     std::vector<at::Tensor> outputs = {at::empty({0, classes}, session.device())};  // a rank may have no batch
+///     double loss = 0, samples = 0;
 ///     for (const auto& batch : *loader) {
-///       outputs.push_back(model.eval_step(batch, forward));                  // (samples of the batch, classes)
-///       loss += torch::nll_loss(outputs.back(), batch.target).item<double>() * batch.target.size(0);
-///       samples += batch.target.size(0);
+///       outputs.push_back(model.eval_step(batch, forward));  // (samples of the batch, classes), on session.device()
+///       const at::Tensor target = batch.target.to(session.device());
+///       loss += torch::nll_loss(outputs.back(), target, {}, at::Reduction::Sum).item<double>();
+///       samples += target.size(0);
 ///     }
 ///     const double mean = lrun::weighted_mean(session.collectives(), loss / samples, samples);
 ///     const auto predictions = lrun::all_gather_in_order(session.collectives(), torch::cat(outputs));

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/support/documented_evaluation.h"
 #include "runtime/support/thread_ranks.h"
 
 namespace lrun::detail {
@@ -43,6 +44,25 @@ TEST(Evaluation, HasTheMeanAndTheOrderOfOneProcess) {
           EXPECT_TRUE(std::isnan(mean));
         } else {
           EXPECT_NEAR(mean, expected.select(1, 1).mean().item<double>(), 1e-12) << samples << " over " << world_size;
+        }
+      });
+    }
+  }
+}
+
+TEST(Evaluation, EqualsOneProcessInItsExampleAlsoOnRanksWithoutSamples) {
+  for (const int world_size : {1, 2, 3}) {
+    for (const std::size_t samples : {0UL, 1UL, 2UL, 7UL}) {
+      const test::LabelledWaves data(samples);
+      const test::Evaluated expected = test::evaluate_alone(data);
+      test::run_sessions(world_size, [&](Session& session) {
+        const test::Evaluated actual = test::evaluate_as_documented(session, data);
+        EXPECT_TRUE(at::allclose(actual.predictions, expected.predictions)) << samples << " over " << world_size;
+        EXPECT_EQ(actual.predictions.sizes(), expected.predictions.sizes());
+        if (samples == 0) {
+          EXPECT_TRUE(std::isnan(actual.mean)) << actual.mean;
+        } else {
+          EXPECT_NEAR(actual.mean, expected.mean, 1e-6) << samples << " over " << world_size;
         }
       });
     }
