@@ -24,7 +24,9 @@ class Collectives;
 /// Cost      one all_gather in the forward and one reduce_scatter in the backward.
 /// Order     collective, also in backward: every rank's loss uses the result, and the ranks' graphs are the same
 ///           wherever gradients are averaged meanwhile. Else CollectiveMismatch.
-/// Limits    no double backward: backward(create_graph=true) is lrun::Unsupported in a world of several ranks.
+/// Limits    no double backward: backward(create_graph=true) is lrun::Unsupported in a world of several ranks. No Join:
+///           a rank that has run out of batches gathers nothing, and its next operation is a CollectiveMismatch. Pad
+///           the epoch instead (Remainder::kPad).
 /// Threads   the thread of the forward. `collectives` must outlive the backward.
 ///
 /// \param tensor  (n, …), of one shape and dtype on all ranks; has float16, bfloat16, float32 or float64 if it needs

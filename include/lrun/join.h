@@ -33,7 +33,9 @@ namespace lrun {
 ///          WrapOptions::broadcast_buffers is off.
 /// Cost     an all_gather of one byte per step.
 /// Limits   gradients accumulated under no_sync() are one step: call begin_step() before its last batch only. A model
-///          with SyncBatchNorm is refused, because its forward is collective.
+///          with SyncBatchNorm is refused, because its forward is collective. So is a loss with all_gather_with_grad(),
+///          which Join does not see beforehand: CollectiveMismatch in the first step in which a rank has no batch. Pad
+///          the epoch instead (Remainder::kPad).
 /// Threads  the training thread.
 class LRUN_EXPORT Join {
  public:

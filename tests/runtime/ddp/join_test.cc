@@ -1,6 +1,7 @@
 // Ranks with different numbers of batches train as one process that has, in each step, the batches that are left.
 #include "lrun/join.h"
 
+#include <lrun/all_gather_with_grad.h>
 #include <lrun/clip_grad_norm.h>
 #include <lrun/error.h>
 #include <lrun/sync_batch_norm.h>
@@ -146,6 +147,28 @@ TEST(Join, LeavesTheAverageOverAllRanksBehindWhenItEndsEarly) {
     model.train_step(at::full({2}, session.rank() + 1.0), step);
     EXPECT_TRUE(net->weight.grad().eq(1.5).all().item<bool>()) << net->weight.grad();
   });
+}
+
+TEST(Join, FailsOnAllRanksIfTheLossGathersAndARankHasNoBatch) {
+  const auto train = [](Session& session) {
+    auto model = session.wrap(std::make_shared<SmallNet>());
+    Join join(session, model);
+    const Batch batch = batch_of(session.rank(), 0);
+    const auto step = [&] {
+      join.begin_step();
+      model.train_step(batch.input, [&](SmallNet& net, const at::Tensor& input) {
+        return all_gather_with_grad(session.collectives(), net.forward(input)).square().mean();
+      });
+    };
+    step();  // all have a batch
+    try {
+      if (session.rank() == 0) step();
+      if (session.rank() != 0 && join.others_go_on()) join.train_step_without_batch();
+      ADD_FAILURE() << "no error";
+    } catch (const CollectiveMismatch&) {
+    }
+  };
+  test::run_strategy("ddp", 2, train);
 }
 
 TEST(Join, RefusesSyncBatchNorm) {
