@@ -105,6 +105,7 @@ class NcclCollectives final : public GroupMember {
       return ncclBroadcast(here.const_data_ptr(), here.mutable_data_ptr(), here.nbytes(), ncclUint8, root, communicator,
                            stream_.stream());
     });
+    if (rank() == root) return work->wait();  // its tensor is only read
     bring_back(*work, here, tensor);
   }
 

@@ -54,7 +54,7 @@ at::Tensor mean_loss(const std::function<at::Tensor()>& closure, Collectives* co
   }
   const at::NoGradGuard no_grad;
   if (collectives == nullptr || collectives->world_size() == 1) return loss.detach().clone().reshape({});
-  return at::full({}, mean_over_ranks(*collectives, loss.item<double>(), evaluation), loss.options());
+  return at::full({}, mean_over_ranks(*collectives, loss.cpu().item<double>(), evaluation), loss.options());
 }
 
 }  // namespace lrun::detail

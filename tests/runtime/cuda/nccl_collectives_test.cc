@@ -18,6 +18,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/cuda/gpus.h"
 #include "runtime/cuda/on_gpu.h"
+#include "runtime/support/exchange_on_gpu.h"
 
 namespace lrun::detail::testing {
 namespace {
@@ -105,6 +106,7 @@ void use_every_operation(Collectives& group) {
   at::Tensor of_cpu = at::ones({3}, at::kDouble);
   group.all_reduce(of_cpu, ReduceOp::kSum)->wait();
   require_equal(of_cpu, at::full({3}, world, at::kDouble), "a tensor of the CPU");
+  use_every_exchange(group, on_gpu(at::kFloat).device());
   group.barrier();
 }
 

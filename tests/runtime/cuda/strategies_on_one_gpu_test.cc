@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <lrun/session.h>
 
+#include <cmath>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -12,6 +13,7 @@
 #include "runtime/collectives/registry.h"
 #include "runtime/cuda/gpus.h"
 #include "runtime/cuda/on_gpu.h"
+#include "runtime/support/documented_evaluation.h"
 #include "runtime/support/equality.h"
 
 namespace lrun::detail::testing {
@@ -127,6 +129,27 @@ TEST(Bfloat16OnOneGpu, TrainsAsALoopWithoutLrun) {
       require(difference < limit, "differs by " + std::to_string(difference));
     });
     EXPECT_THAT(errors, Each(std::string())) << name;
+  }
+}
+
+TEST(EvaluationOnOneGpu, EqualsOneProcessOnTheCpuInItsExampleAlsoOnARankWithoutSamples) {
+  if (gpus() < 1) GTEST_SKIP() << "no /dev/nvidia0";
+  for (const std::size_t samples : {1UL, 7UL}) {
+    const Layout layout{"evaluation" + std::to_string(samples), "ddp", 2, "nccl", 1, true};
+    const GroupOptions group = group_of(0, layout.ranks, layout.name, std::chrono::seconds(60));
+    const auto errors = run_ranks_apart(layout.ranks, [&](int rank) {
+      pretend_to_be_host(rank);
+      Session session(options_of(layout, rank, group));
+      switch_tf32_off();
+      const test::LabelledWaves data(samples);
+      const test::Evaluated actual = test::evaluate_as_documented(session, data);
+      const test::Evaluated expected = test::evaluate_alone(data);
+      require(actual.predictions.device() == session.device(),
+              "predictions are on " + actual.predictions.device().str());
+      require(at::allclose(actual.predictions.cpu(), expected.predictions, 1e-5, 1e-6), "predictions differ");
+      require(std::abs(actual.mean - expected.mean) < 1e-5, "the mean is " + std::to_string(actual.mean));
+    });
+    EXPECT_THAT(errors, Each(std::string()));
   }
 }
 

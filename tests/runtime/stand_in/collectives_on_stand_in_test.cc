@@ -21,6 +21,7 @@
 #include "runtime/stand_in/machine.h"
 #include "runtime/stand_in/rank_threads.h"
 #include "runtime/stand_in/script.h"
+#include "runtime/support/exchange_on_gpu.h"
 
 namespace lrun::test::stand_in {
 namespace {
@@ -101,6 +102,20 @@ TEST(NcclOnStandIn, DoesEveryOperationWhateverIsLate) {
       SCOPED_TRACE("LRUN_SEED=" + std::to_string(seed) + ", ranks: " + std::to_string(ranks));
       begin_run(seed, 2ms);
       EXPECT_THAT(run_on_stand_in(ranks, use_every_operation), Each(std::string()));
+      expect_order();
+    }
+  }
+}
+
+TEST(NcclOnStandIn, ExchangesValuesOfAnySizeWhateverIsLate) {
+  for (const std::uint64_t seed : seeds()) {
+    for (int ranks = 1; ranks <= kDevices; ++ranks) {
+      SCOPED_TRACE("LRUN_SEED=" + std::to_string(seed) + ", ranks: " + std::to_string(ranks));
+      begin_run(seed, 1ms);
+      const auto body = [](Collectives& group) {
+        detail::testing::use_every_exchange(group, on_device_of(group).device());
+      };
+      EXPECT_THAT(run_on_stand_in(ranks, body), Each(std::string()));
       expect_order();
     }
   }

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/view_native.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -38,9 +39,7 @@ struct Place {
         sizes(tensor.sizes().vec()),
         strides(tensor.strides().vec()),
         dtype(tensor.scalar_type()),
-        bytes(tensor.nbytes()) {
-    TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "not modelled: a tensor with holes");
-  }
+        bytes(at::detail::computeStorageNbytes(sizes, strides, tensor.dtype().itemsize())) {}  // with the holes in it
   [[nodiscard]] at::Tensor tensor() const {
     return at::from_blob(memory, sizes, strides, at::TensorOptions().dtype(dtype));
   }
@@ -130,6 +129,19 @@ TORCH_LIBRARY_IMPL(aten, CUDA, library) {
   library.impl("as_strided", &as_strided);
   library.impl("view", &view);
 }
+
+/// The backward of autograd asks whether there are devices at all. LibTorch looks for a class of this name.
+struct CUDAHooks final : at::CUDAHooksInterface {
+  explicit CUDAHooks(at::CUDAHooksArgs /*none*/) {}
+  void init() const override { allocator(); }
+  [[nodiscard]] bool isBuilt() const override { return true; }
+  [[nodiscard]] bool isAvailable() const override { return true; }
+  [[nodiscard]] bool hasPrimaryContext(c10::DeviceIndex /*device*/) const override { return true; }
+};
+
+using at::CUDAHooksRegistry;
+using at::RegistererCUDAHooksRegistry;
+REGISTER_CUDA_HOOKS(CUDAHooks)
 
 }  // namespace
 
