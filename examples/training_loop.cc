@@ -19,6 +19,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 using Points = torch::data::Example<>;  // data: (points, 1); target: (points, 1)
 
@@ -119,11 +120,13 @@ class Training {
     torch::serialize::OutputArchive archive, module, optimizer;
     model_->save(module);
     optimizer_.save(optimizer);  // on every rank: under ddp_sharded each has a part of the state
-    const auto generators = lrun::all_gather(session_.collectives(), generator().get_state());
+    for (const at::Device device : random_devices()) {
+      const auto states = lrun::all_gather(session_.collectives(), generator_of(device).get_state());
+      archive.write(name_of_states(device), torch::stack(states));
+    }
     if (!session_.is_rank_zero()) return;
     archive.write("module", module);
     archive.write("optimizer", optimizer);
-    archive.write("generators", torch::stack(generators));
     std::ostringstream bytes;
     archive.save_to(bytes);
     lrun::write_checkpoint(path_, bytes.str(), epochs());
@@ -132,19 +135,29 @@ class Training {
   void resume(const lrun::Checkpoint& checkpoint) {
     torch::serialize::InputArchive archive, module, optimizer;
     std::istringstream bytes(checkpoint.content);
-    archive.load_from(bytes);
+    archive.load_from(bytes, at::kCPU);  // wherever it was saved; the next step moves module and optimizer
     loader_->set_epoch(checkpoint.step);
     archive.read("module", module);
     model_->load(module);
     for (std::size_t epoch = 0; epoch < checkpoint.step; ++epoch) schedule_.step();
     archive.read("optimizer", optimizer);
     optimizer_.load(optimizer);  // with its learning rate: after the steps of the schedule
-    torch::Tensor generators;
-    archive.read("generators", generators);
-    if (generators.size(0) == session_.world_size()) generator().set_state(generators[session_.rank()].clone());
+    for (const at::Device device : random_devices()) {
+      torch::Tensor states;
+      if (!archive.try_read(name_of_states(device), states) || states.size(0) != session_.world_size()) continue;
+      generator_of(device).set_state(states[session_.rank()].clone());
+    }
   }
 
-  at::Generator generator() const { return at::globalContext().defaultGenerator(session_.device()); }
+  // Data is augmented on the CPU, dropout draws on the device of the model.
+  [[nodiscard]] std::vector<at::Device> random_devices() const {
+    if (session_.device().is_cpu()) return {at::kCPU};
+    return {at::kCPU, session_.device()};
+  }
+  static at::Generator generator_of(at::Device device) { return at::globalContext().defaultGenerator(device); }
+  static std::string name_of_states(at::Device device) {
+    return "generators_" + at::DeviceTypeName(device.type(), /*lower_case=*/true);
+  }
 
   lrun::Session& session_;
   std::string path_;

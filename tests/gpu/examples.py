@@ -35,6 +35,22 @@ def launch_minimal_spawns_its_rank_on_the_device():
 
 
 @case
+def training_loop_goes_on_from_its_checkpoint_with_the_same_random_numbers():
+    with tempfile.TemporaryDirectory() as folder:
+        def train(name, epochs, *device):
+            text = launch(*device, "--output", "raw", kit.ROOT / "bin/training_loop", Path(folder) / name, epochs)
+            return [float(error) for error in re.findall(r"^epoch \d+: error ([0-9.]+)$", text, re.MULTILINE)]
+
+        on_device = ("--devices", "auto", "--strategy", "ddp")
+        whole = train("whole", 4, *on_device)
+        resumed = train("parts", 2, *on_device) + train("parts", 4, *on_device)
+        expect(len(whole) == 4 and resumed == whole, f"the errors are {resumed}, and without a restart {whole}")
+        # The checkpoint of the GPU is read where there is none.
+        on_cpu = train("parts", 6, "--accelerator", "cpu", "--devices", "1")
+        expect(len(on_cpu) == 2 and on_cpu[-1] < 0.05, f"on the CPU the errors are {on_cpu}")
+
+
+@case
 def fashion_mnist_goes_on_from_its_checkpoint():
     if not DATA.is_dir():
         raise kit.Skipped("the kit was made without the package dataset-fashion-mnist")

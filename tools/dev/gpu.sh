@@ -9,7 +9,8 @@ make_gpu_kit() {
   local build=$1 folder=$2 file
   rm -rf "$folder"
   mkdir -p "$folder"/{bin,lib,tests,bench,parts/programs}
-  cp "$build/lrun" "$build"/examples/{ddp_minimal,launch_minimal} "$build/examples/fashion_mnist/fashion_mnist" "$folder/bin/"
+  cp "$build/lrun" "$build"/examples/{ddp_minimal,launch_minimal,training_loop} "$build/examples/fashion_mnist/fashion_mnist" \
+    "$folder/bin/"
   if [ -d /usr/share/datasets/fashion-mnist ]; then cp -r /usr/share/datasets/fashion-mnist "$folder/data"; fi
   cp "$build/liblrun.so.0" "$build/liblrun_cuda.so" "$build"/tests/runtime/cuda/libtorchs_data_parallel.so "$folder/lib/"
   cp "$build/tests/runtime/cuda/test_runtime_cuda" "$folder/tests/"
@@ -29,7 +30,7 @@ build_gpu_kit() {
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
   configure_and_build release lrun lrun_runtime lrun_cuda test_runtime_cuda torchs_data_parallel bench_runtime_gpu_step \
-    ddp_minimal launch_minimal fashion_mnist
+    ddp_minimal launch_minimal training_loop fashion_mnist
   make_gpu_kit build/release "$gpu_kit"
 }
 
