@@ -221,6 +221,30 @@ TEST_F(Elastic, JobsTakeInANodeThatComesLater) {
   }
 }
 
+TEST_F(Elastic, LogsOfWorkersThatStartedAgainAreFound) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program());
+  ASSERT_TRUE(first.wait_for("rank 0/1")) << first.err();
+  ASSERT_TRUE(eventually([&] {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(first.run_folder() / "events.jsonl", error);
+    return !error && size > 0;
+  }));
+  const LrunProcess::Options beside{.environment = {{"LRUN_STATE", first.state().string()}}};
+  LrunProcess followed({"logs", "-f"}, beside);
+  ASSERT_TRUE(followed.wait_for("[0] rank 0/1")) << followed.err();
+  LrunProcess& late = job.start({"--node-rank", "1"}, program());
+  ASSERT_TRUE(followed.wait_for("[0] rank 0/2")) << followed.out() << followed.err();
+  end();
+  expect_success({&first, &late, &followed});
+  LrunProcess last({"logs"}, beside);
+  EXPECT_EQ(last.wait().code, 0) << last.err();
+  EXPECT_EQ(last.out(), "[0] rank 0/2 of 2 count 0.\n");
+  LrunProcess all({"logs", "--attempt", "0"}, beside);
+  EXPECT_EQ(all.wait().code, 0) << all.err();
+  EXPECT_EQ(all.out(), "[0] rank 0/1 of 1 count 0.\n[0] rank 0/2 of 2 count 0.\n");
+}
+
 TEST_F(Elastic, SparesTakeThePlaceOfALostNode) {
   Job job({"--num_nodes", "2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, program());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -71,49 +72,62 @@ class LinePrinter {
   std::string out_;
 };
 
-/// The workers of an attempt. After a change of nodes one may have another rank: a file has the last one.
-std::vector<WorkerSpan> workers_of(const Timeline& timeline, int attempt) {
-  std::vector<WorkerSpan> workers;
-  for (auto worker = timeline.workers.rbegin(); worker != timeline.workers.rend(); ++worker) {
-    const bool has_file = std::any_of(workers.begin(), workers.end(),
-                                      [&](const WorkerSpan& other) { return other.local_rank == worker->local_rank; });
-    if (worker->attempt == attempt && !has_file) workers.push_back(*worker);
+/// Workers that were started together: an attempt has several such starts where nodes came or went, and a rank may be
+/// another worker then.
+using Start = std::vector<WorkerSpan>;
+
+/// Those of one attempt, or of all.
+std::vector<Start> starts_of(const Timeline& timeline, std::optional<int> attempt) {
+  std::vector<Start> starts;
+  for (const WorkerSpan& worker : timeline.workers) {
+    if (attempt && worker.attempt != *attempt) continue;
+    if (starts.empty() || starts.back().back().spawned_order != worker.spawned_order) starts.emplace_back();
+    starts.back().push_back(worker);
   }
-  std::sort(workers.begin(), workers.end(),
-            [](const WorkerSpan& one, const WorkerSpan& other) { return one.rank < other.rank; });
-  return workers;
+  for (Start& start : starts) {
+    std::sort(start.begin(), start.end(),
+              [](const WorkerSpan& one, const WorkerSpan& other) { return one.rank < other.rank; });
+  }
+  return starts;
 }
 
-int last_attempt(const Timeline& timeline) { return timeline.workers.empty() ? 0 : timeline.workers.back().attempt; }
-
-void refuse_what_is_not_there(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
-  if (timeline.logs.empty()) {
+/// The starts that were asked for: all of a named attempt, else the last one.
+/// \throws UserError  there is none, or it has no log files or not these ranks.
+std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
+  std::vector<Start> starts = starts_of(timeline, request.attempt);
+  if (starts.empty()) {
+    throw UserError(
+        fmt::format("run '{}' has no attempt {}", run.id, request.attempt.value_or(0)),
+        fmt::format("its last attempt is {}", timeline.workers.empty() ? 0 : timeline.workers.back().attempt));
+  }
+  if (!request.attempt) starts.erase(starts.begin(), starts.end() - 1);
+  if (starts.back().back().logs.empty()) {
     throw UserError("run '" + run.id + "' has no log files", "'lrun report " + run.id + "' says how it went");
   }
-  const std::vector<WorkerSpan> workers = workers_of(timeline, request.attempt.value_or(last_attempt(timeline)));
-  if (workers.empty()) {
-    throw UserError(fmt::format("run '{}' has no attempt {}", run.id, request.attempt.value_or(0)),
-                    fmt::format("its last attempt is {}", last_attempt(timeline)));
+  std::vector<int> there;
+  for (const Start& start : starts) {
+    for (const WorkerSpan& worker : start) there.push_back(worker.rank);
   }
+  std::sort(there.begin(), there.end());
+  there.erase(std::unique(there.begin(), there.end()), there.end());
   for (const auto& [first, last] : request.ranks) {
     const Wrapper::Ranks range{{first, last}};
-    if (std::any_of(workers.begin(), workers.end(), [&](const auto& one) { return has_rank(range, one.rank); }))
-      continue;
-    std::vector<int> there;
-    for (const WorkerSpan& worker : workers) there.push_back(worker.rank);
+    if (std::any_of(there.begin(), there.end(), [&](int rank) { return has_rank(range, rank); })) continue;
     throw UserError(fmt::format("run '{}' has no rank {} on this host", run.id, first),
                     "here it has " + ranks_text(there));
   }
+  return starts;
 }
 
-/// The log files of one attempt, in the order in which they are printed.
-class AttemptLogs {
+/// The log files of one start, in the order in which they are printed.
+class StartLogs {
  public:
-  AttemptLogs(const Timeline& timeline, int attempt, const VerbRequest& request, LinePrinter& printer)
-      : attempt_(attempt), width_(rank_width(timeline.world_size)), printer_(&printer) {
-    for (const WorkerSpan& worker : workers_of(timeline, attempt)) {
-      if (!request.ranks.empty() && !has_rank(request.ranks, worker.rank)) continue;
-      const std::filesystem::path folder = timeline.log_folder_of(worker).parent_path();
+  StartLogs(const Start& start, int width, const VerbRequest& request, LinePrinter& printer)
+      : order_(start.back().spawned_order), width_(width), printer_(&printer) {
+    for (const WorkerSpan& worker : start) {
+      const bool is_wanted = request.ranks.empty() || has_rank(request.ranks, worker.rank);
+      if (worker.logs.empty() || !is_wanted) continue;
+      const std::filesystem::path folder = worker.logs;
       for (const LogStream stream : kLogStreams) {
         if (request.stream && request.stream != stream) continue;
         files_.emplace_back(worker.rank, LogFileReader(folder / LogFiles::place_of(worker.local_rank, stream)));
@@ -121,7 +135,8 @@ class AttemptLogs {
     }
   }
 
-  [[nodiscard]] int attempt() const { return attempt_; }
+  /// As WorkerSpan::spawned_order.
+  [[nodiscard]] int order() const { return order_; }
 
   void skip_to_last(int lines) {
     for (auto& [rank, file] : files_) file.skip_to_last(static_cast<std::uint64_t>(lines));
@@ -139,7 +154,7 @@ class AttemptLogs {
   }
 
  private:
-  int attempt_;
+  int order_;
   int width_;
   LinePrinter* printer_;
   std::vector<std::pair<int, LogFileReader>> files_;
@@ -159,17 +174,18 @@ std::uintmax_t size_of_events(const RunEntry& run) {
   return error ? 0 : size;
 }
 
-void follow(const RunEntry& run, AttemptLogs logs, const VerbRequest& request, LinePrinter& printer) {
+void follow(const RunEntry& run, StartLogs logs, const VerbRequest& request, LinePrinter& printer) {
   std::uintmax_t known = 0;
   for (bool over = false; !over && !printer.failed();) {
     over = is_stale(run.folder);  // asked first: what was written before it ended is there
     const std::uintmax_t size = size_of_events(run);
     logs.print(over);
-    if (!request.attempt && size != std::exchange(known, size)) {
+    if (size != std::exchange(known, size)) {
       const Timeline timeline = timeline_of(run);
-      for (int next = logs.attempt() + 1; next <= last_attempt(timeline); ++next) {
+      for (const Start& next : starts_of(timeline, request.attempt)) {
+        if (next.back().spawned_order <= logs.order()) continue;
         logs.print(true);
-        logs = AttemptLogs(timeline, next, request, printer);
+        logs = StartLogs(next, rank_width(timeline.world_size), request, printer);
       }
       logs.print(over);
     }
@@ -186,14 +202,16 @@ int logs_verb(const VerbRequest& request, const Environment& environment, Messag
   const bool of_living = request.follow && request.run.empty();
   const RunEntry run = of_living ? living_run(request.run, state, "lrun logs -f") : run_named(request.run, state);
   const Timeline timeline = timeline_of(run);
-  refuse_what_is_not_there(run, timeline, request);
+  const std::vector<Start> starts = wanted_starts(run, timeline, request);
   LinePrinter printer(request.text, sink);
-  AttemptLogs logs(timeline, request.attempt.value_or(last_attempt(timeline)), request, printer);
-  if (request.last_lines) logs.skip_to_last(*request.last_lines);
-  if (request.follow) {
-    follow(run, std::move(logs), request, printer);
-  } else {
-    logs.print(true);
+  for (const Start& start : starts) {
+    StartLogs logs(start, rank_width(timeline.world_size), request, printer);
+    if (request.last_lines) logs.skip_to_last(*request.last_lines);
+    if (request.follow && &start == &starts.back()) {
+      follow(run, std::move(logs), request, printer);
+    } else {
+      logs.print(true);
+    }
   }
   if (!printer.any()) {
     sink.note(request.text.empty() ? "run '" + run.id + "' wrote nothing there"

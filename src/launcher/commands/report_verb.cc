@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -27,9 +28,10 @@ constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
 
 /// Where the launcher does not see what workers print first, the files do.
 void add_first_outputs(Timeline& timeline) {
-  if (timeline.logs.empty()) return;
   for (WorkerSpan& worker : timeline.workers) {
-    const std::int64_t born = first_output_ms(timeline.log_folder_of(worker)) - worker.clock_ahead_ms;
+    if (worker.logs.empty()) continue;
+    const std::filesystem::path folder = std::filesystem::path(worker.logs) / std::to_string(worker.local_rank);
+    const std::int64_t born = first_output_ms(folder) - worker.clock_ahead_ms;
     const bool is_after_its_end = worker.ended_ms != 0 && born > worker.ended_ms;  // somebody set the clock meanwhile
     if (born >= worker.spawned_ms && !is_after_its_end)
       worker.milestones.push_back({born, "first output", worker.spawned_order});

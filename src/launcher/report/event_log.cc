@@ -81,9 +81,10 @@ void EventLog::run_started(const LaunchPlan& plan, const Membership& membership,
           json_string(logs.string()), membership.attempt, started(workers)));
 }
 
-void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers) {
+void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers, const std::filesystem::path& logs) {
   if (!file_) return;
-  write_first("attempt_started", fmt::format(R"({{"attempt":{},"workers":{}}})", attempt, started(workers)));
+  write_first("attempt_started", fmt::format(R"({{"attempt":{},"logs":{},"workers":{}}})", attempt,
+                                             json_string(logs.string()), started(workers)));
 }
 
 void EventLog::restarting(int attempt, Duration delay) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/nearest.h"
 #include "base/shortened.h"
@@ -45,13 +46,22 @@ WorkerSpan* find_worker(Timeline& timeline, int rank, int attempt) {
   return found == timeline.workers.rend() ? nullptr : &*found;
 }
 
+/// An older lrun names the folder of the first workers only.
+std::string logs_of(const Timeline& timeline, const Json& event, int attempt) {
+  if (event.contains("logs") || timeline.workers.empty()) return event.value("logs", std::string());
+  const std::filesystem::path first = timeline.workers.front().logs;
+  return first.empty() ? std::string() : (first.parent_path() / fmt::format("attempt_{}", attempt)).string();
+}
+
 void add_workers(Timeline& timeline, const Json& event, int attempt, int order) {
+  const std::string logs = logs_of(timeline, event, attempt);
   for (const Json& started : event.at("workers")) {
     WorkerSpan worker;
     worker.rank = started.at("rank").get<int>();
     worker.local_rank = started.at("local_rank").get<int>();
     worker.pid = started.at("pid").get<pid_t>();
     worker.attempt = attempt;
+    worker.logs = logs;
     worker.spawned_ms = time_of(timeline, event);
     worker.clock_ahead_ms = clock_time_of(event) - worker.spawned_ms;
     worker.spawned_order = order;
@@ -66,7 +76,6 @@ void begin(Timeline& timeline, const Json& event, int order) {
   timeline.folder = event.value("folder", std::string());
   timeline.strategy = event.at("strategy").get<std::string>();
   timeline.world_size = event.at("world_size").get<int>();
-  timeline.logs = event.value("logs", std::string());
   timeline.started_ms = clock_time_of(event);
   timeline.started_steady_ms = steady_time_of(event);
   add_workers(timeline, event, event.value("attempt", 0), order);
@@ -149,11 +158,6 @@ std::vector<WorkerSpan> Timeline::last_workers() const {
     if (worker.spawned_order == workers.back().spawned_order) last.push_back(worker);
   }
   return last;
-}
-
-std::filesystem::path Timeline::log_folder_of(const WorkerSpan& worker) const {
-  const std::filesystem::path all = std::filesystem::path(logs).parent_path();
-  return all / fmt::format("attempt_{}", worker.attempt) / std::to_string(worker.local_rank);
 }
 
 std::vector<std::string> Timeline::milestone_names() const {

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +27,7 @@ struct WorkerSpan {
   int local_rank = 0;
   int attempt = 0;
   pid_t pid = 0;
+  std::string logs;  ///< the folder of its attempt's log files; empty: it has none
   std::int64_t spawned_ms = 0;
   int spawned_order = 0;              ///< as Milestone::order
   std::int64_t clock_ahead_ms = 0;    ///< of the times here, when it was spawned: somebody has set the clock
@@ -48,7 +48,6 @@ struct Timeline {
   std::vector<std::string> command_line;  ///< of lrun itself; empty: not known
   std::string folder;                     ///< in which that was typed
   std::string strategy;
-  std::string logs;  ///< folder of the first attempt's log files; empty: none
   int world_size = 0;
   std::int64_t started_ms = 0;
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
@@ -62,8 +61,6 @@ struct Timeline {
   [[nodiscard]] std::int64_t last_ms() const;
   /// Those that were started last: of a time before the nodes of the job changed there may be others with their ranks.
   [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
-  /// The folder of a worker's log files. Only where `logs` is not empty.
-  [[nodiscard]] std::filesystem::path log_folder_of(const WorkerSpan& worker) const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
   bool operator==(const Timeline&) const = default;

@@ -200,6 +200,26 @@ TEST(Timeline, KnowsTheWorkersOfTheLastRound) {
   EXPECT_TRUE(Timeline().last_workers().empty());
 }
 
+TEST(Timeline, KnowsTheFolderOfEachStartOfAnAttempt) {
+  const auto events = [](const std::string& second, const std::string& third) {
+    const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11}]})";
+    return event("1700000001.000", "run_started",
+                 R"({"run_id":"r","argv":["p"],"strategy":"ddp","world_size":2,"logs":"/l/attempt_0",)" + workers) +
+           event("1700000002.000", "attempt_started", R"({"attempt":0,)" + second + workers) +
+           event("1700000003.000", "attempt_started", R"({"attempt":1,)" + third + workers);
+  };
+  const auto folders = [](const std::string& text) {
+    const auto timeline = timeline_from_events(text);
+    std::vector<std::string> all;
+    for (const WorkerSpan& worker : timeline->workers) all.push_back(worker.logs);
+    return all;
+  };
+  EXPECT_EQ(folders(events(R"("logs":"/l/attempt_0_again_1",)", R"("logs":"",)")),
+            (std::vector<std::string>{"/l/attempt_0", "/l/attempt_0_again_1", ""}));
+  EXPECT_EQ(folders(events("", "")), (std::vector<std::string>{"/l/attempt_0", "/l/attempt_0", "/l/attempt_1"}))
+      << "an older lrun";
+}
+
 TEST(Timeline, OfARunThatGoesOnHasNoEnd) {
   const std::string whole = two_attempts();
   const auto timeline = timeline_from_events(whole.substr(0, whole.find(R"("event":"stopping")")));
