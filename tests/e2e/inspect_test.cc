@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 
 #include "process/program_path.h"
 #include "support/lrun_process.h"
@@ -330,11 +331,28 @@ TEST(Again, RunsTheSameCommandLineInItsFolder) {
   Beside shown(run, {"again", "--dry-run"});
   EXPECT_EQ(shown.wait().code, 0) << shown.err();
   EXPECT_THAT(shown.out(), StartsWith("cd " + folder.path().string() + " && "));
-  EXPECT_THAT(shown.out(), EndsWith(" -n 1 sh -c 'pwd; echo \"$0\"' 'it'\\''s  two lines'\n"));
+  EXPECT_THAT(shown.out(), EndsWith(" -n 1 sh -c 'pwd; echo \"$0\"' 'it'\\''s  two\nlines'\n"));
   Beside again(run, {"again"});
   EXPECT_EQ(again.wait().code, 0) << again.err();
   EXPECT_EQ(again.out(), run.out());
   EXPECT_THAT(again.err(), StartsWith("lrun: note: again: cd " + folder.path().string() + " && "));
+}
+
+TEST(Again, PrintsALineThatAShellRuns) {
+  const std::vector<std::string> words{"it's", "two\nlines", "a  b\t", "$HOME `ls` \"\\\" !",
+                                       "",     "~",          "*",      std::string(20'000, 'x')};
+  std::vector<std::string> command{"-n", "1", "sh", "-c", "for word; do printf '<%s>' \"$word\"; done; echo", "sh"};
+  command.insert(command.end(), words.begin(), words.end());
+  LrunProcess run(command);
+  ASSERT_EQ(run.wait().code, 0) << run.err();
+  Beside shown(run, {"again", "--dry-run"});
+  EXPECT_EQ(shown.wait().code, 0) << shown.err();
+  const std::filesystem::path out = run.state() / "out";
+  const std::string line = shown.out().substr(0, shown.out().size() - 1) + " >" + out.string();
+  EXPECT_EQ(std::system(("export LRUN_STATE=" + run.state().string() + "; " + line).c_str()), 0);
+  std::ifstream file(out);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), run.out());
+  EXPECT_THAT(run.out(), HasSubstr("<it's><two\n"));
 }
 
 TEST(Again, OfARunWithoutACommandLineIsRefused) {

@@ -84,4 +84,15 @@ std::string quoted_for_shell(std::string_view word) {
   return text + "'";
 }
 
+std::string shell_line(const std::vector<std::string>& words) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line += ' ';
+    const bool is_plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+    line += is_plain ? word : quoted_for_shell(word);
+  }
+  return line;
+}
+
 }  // namespace lrun::inline core

@@ -15,4 +15,7 @@ std::optional<std::vector<std::string>> split_shell_words(std::string_view text)
 /// A word for any shell that people have as their login shell.
 std::string quoted_for_shell(std::string_view word);
 
+/// Words as one would type them: in quotes only where a POSIX shell needs them.
+std::string shell_line(const std::vector<std::string>& words);
+
 }  // namespace lrun::inline core

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shell_words.h"
 #include "base/user_error.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
@@ -19,12 +20,6 @@
 
 namespace lrun::launcher {
 namespace {
-
-/// For a shell, on one line.
-std::string line_of(const Timeline& timeline) {
-  constexpr std::size_t kMostBytes = 4096;
-  return "cd " + command_text({timeline.folder}, kMostBytes) + " && " + command_text(timeline.command_line, kMostBytes);
-}
 
 /// The folder of a run is this user's own: what it names is executed. (A shared place of runs may hold those of
 /// others.)
@@ -66,9 +61,13 @@ int again_verb(const VerbRequest& request, const Environment& environment, Messa
     throw UserError("run '" + run.id + "' has no command line of this host",
                     "'lrun report " + run.id + "' shows what its workers ran");
   }
-  const std::string line = line_of(timeline);
-  if (request.dry_run) return print_to_stdout(line + "\n", sink) ? 0 : kExitRefused;
-  sink.note("again: " + line);
+  const std::string change_folder = shell_line({"cd", timeline.folder}) + " && ";
+  if (request.dry_run) {
+    return print_to_stdout(change_folder + shell_line(timeline.command_line) + "\n", sink) ? 0 : kExitRefused;
+  }
+  constexpr std::size_t kMostBytesShown = 4096;
+  sink.note("again: " + command_text({"cd", timeline.folder}, kMostBytesShown) + " && " +
+            command_text(timeline.command_line, kMostBytesShown));
   execute_again(timeline);
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shell_words.h"
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
 #include "plan/horovod_environment.h"
@@ -35,21 +36,6 @@ std::string row(std::string_view name, const std::string& value, const std::stri
 
 std::string plural(std::size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
-/// A word as a shell would need it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return text + "'";
-}
-
-std::string command_line(const std::vector<std::string>& argv) {
-  std::string text;
-  for (const std::string& word : argv) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
 }
 
 std::string device_names(const std::vector<DeviceId>& devices) {
@@ -90,7 +76,8 @@ std::string setup_rows(const WorkerSetup& setup) {
   std::string text;
   if (setup.folder.given()) text += row("folder", setup.folder.value, setup.folder.origin);
   for (const EnvironmentChange& change : setup.environment) {
-    const std::string what = change.kind == EnvironmentChange::Kind::kSet     ? change.name + "=" + quoted(change.value)
+    const std::string what = change.kind == EnvironmentChange::Kind::kSet
+                                 ? change.name + "=" + shell_line({change.value})
                              : change.kind == EnvironmentChange::Kind::kUnset ? "without " + change.name
                                                                               : change.name + " as it is here";
     text += row("variable", what, change.origin);
@@ -101,7 +88,7 @@ std::string setup_rows(const WorkerSetup& setup) {
     text += row("debugger", "on this terminal, for rank " + std::to_string(setup.debug_rank.value),
                 setup.debug_rank.origin);
   }
-  for (const Wrapper& wrapper : setup.wrappers) text += row("wrapper", command_line(wrapper.words), wrapper.origin);
+  for (const Wrapper& wrapper : setup.wrappers) text += row("wrapper", shell_line(wrapper.words), wrapper.origin);
   return text;
 }
 
@@ -180,7 +167,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
   const Master master(plan);
   const std::string port = master.port != 0 ? std::to_string(master.port) : std::string(kAtStart);
   std::string text = row("run", plan.run_id);
-  text += row("program", command_line(plan.argv));
+  text += row("program", shell_line(plan.argv));
   text += setup_rows(plan.setup);
   const bool is_range = plan.rendezvous && plan.rendezvous->min_nodes < plan.num_nodes;
   text +=
@@ -232,7 +219,7 @@ std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const Worker
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
   }
-  return text + " " + command_line(command_of(plan, node, worker, 0)) + "\n";
+  return text + " " + shell_line(command_of(plan, node, worker, 0)) + "\n";
 }
 
 std::string node_line(const NodePlan& node) {
@@ -293,11 +280,11 @@ std::string common_environment(const LaunchPlan& plan, const Environment& base) 
     const bool node_scope = row != nullptr && row->scope == ContractVariable::Scope::kNode && name != "OMP_NUM_THREADS";
     const bool shown_above = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE" ||
                              name.starts_with("HOROVOD_GLOO_RENDEZVOUS_");
-    if (!node_scope && !shown_above) words.push_back(name + "=" + quoted(value));
+    if (!node_scope && !shown_above) words.push_back(name + "=" + shell_line({value}));
   }
   std::string text = "\nevery worker:\n" + wrapped(words);
   std::vector<std::string> replaced = replaced_variables(plan, base);
-  for (std::string& variable : replaced) variable = quoted(variable);
+  for (std::string& variable : replaced) variable = shell_line({variable});
   if (!replaced.empty()) text += "\nreplaced:\n" + wrapped(replaced);
   if (!environment.removed().empty()) text += "\nnot passed on:\n" + wrapped(environment.removed());
   return text;

@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "base/rank_list.h"
+#include "base/shell_words.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
 
@@ -72,32 +73,16 @@ std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
 }
 
-bool needs_quotes(std::string_view word) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+";
-  return word.empty() || word.find_first_not_of(kPlain) != std::string_view::npos;
-}
-
-std::string in_quotes(std::string_view word) {
-  std::string text = "'";
-  for (const char letter : word) {
-    if (letter == '\'') {
-      text += "'\\''";
-    } else {
-      text += letter == '\n' ? ' ' : letter;
-    }
-  }
-  return text + "'";
-}
-
 }  // namespace
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
   std::string text;
   for (const std::string& word : argv) {
     if (!text.empty()) text += ' ';
-    text += needs_quotes(word) ? in_quotes(word) : word;
+    text += shell_line({word});
     if (text.size() > most) break;
   }
+  std::replace(text.begin(), text.end(), '\n', ' ');
   return shortened(terminal_safe(text), most);
 }
 

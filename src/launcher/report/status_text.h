@@ -17,7 +17,7 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms);
 /// The same of many runs for programs: `schema` 1, 'runs', and 'silent' with the ids of those that did not answer.
 std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent);
 
-/// argv as a shell would read it: words with other letters than usual in quotes, at most `most` bytes.
+/// argv to be shown: as a shell would read it, but on one line and at most `most` bytes.
 std::string command_text(const std::vector<std::string>& argv, std::size_t most);
 
 }  // namespace lrun::launcher

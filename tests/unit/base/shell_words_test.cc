@@ -36,5 +36,11 @@ TEST(ShellWords, QuotedAreOneWord) {
   EXPECT_EQ(split_shell_words(quoted_for_shell("/my run/it's $1")), (Words{"/my run/it's $1"}));
 }
 
+TEST(ShellWords, InALineAreInQuotesWhereAShellNeedsThem) {
+  EXPECT_EQ(shell_line({"./train", "--lr=1e-3", "a b", "", "~", "*.py"}), "./train --lr=1e-3 'a b' '' '~' '*.py'");
+  const Words words{"sh", "-c", "it's \"$0\"\n\t\\ `ls` ! #"};
+  EXPECT_EQ(split_shell_words(shell_line(words)), words);
+}
+
 }  // namespace
 }  // namespace lrun
