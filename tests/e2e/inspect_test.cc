@@ -368,6 +368,23 @@ TEST(Again, OfARunWithoutACommandLineIsRefused) {
                              id + "' shows what its workers ran\n");
 }
 
+TEST(Again, OfARunWithAVeryLongCommandLineIsRefusedAndTheRestIsKept) {
+  std::vector<std::string> words{"-n", "1", "sh", "-c", "echo $#", "sh"};
+  words.insert(words.end(), 6, std::string(100'000, 'x'));
+  LrunProcess run(words);
+  ASSERT_EQ(run.wait().code, 0) << run.err();
+  const std::string id = run.run_folder().filename().string();
+  Beside logs(run, {"logs"});
+  EXPECT_EQ(logs.wait().code, 0) << logs.err();
+  EXPECT_EQ(logs.out(), "[0] 6\n");
+  Beside report(run, {"report"});
+  EXPECT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_THAT(report.out(), HasSubstr(": sh -c 'echo $#' sh 'xxx"));
+  Beside again(run, {"again"});
+  EXPECT_EQ(again.wait().code, 125);
+  EXPECT_THAT(again.err(), StartsWith("lrun: error: the command line of run '" + id + "' was too long to be kept: 60"));
+}
+
 TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   LrunProcess run(
       {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});

@@ -57,6 +57,11 @@ int again_verb(const VerbRequest& request, const Environment& environment, Messa
   require_own(run);
   const Timeline timeline = timeline_of(run);
   const bool from_another_host = !timeline.command_line.empty() && timeline.command_line.back() == kNodeWord;
+  if (timeline.command_line_bytes > 0) {
+    throw UserError(fmt::format("the command line of run '{}' was too long to be kept: {} bytes", run.id,
+                                timeline.command_line_bytes),
+                    "'lrun report " + run.id + "' shows how it began");
+  }
   if (timeline.command_line.empty() || from_another_host) {
     throw UserError("run '" + run.id + "' has no command line of this host",
                     "'lrun report " + run.id + "' shows what its workers ran");

@@ -16,6 +16,7 @@
 #include "base/appended_file.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/shortened.h"
 #include "base/utf8.h"
 #include "report/result_json.h"
 
@@ -23,6 +24,9 @@ namespace lrun::launcher {
 namespace {
 
 constexpr const char* kEventsName = "events.jsonl";
+// Readers take lines of up to 1 MiB. Six bytes of JSON may stand for one of a program's.
+constexpr std::size_t kMostProgramBytes = std::size_t{32} * 1024;
+constexpr std::size_t kMostCommandLineBytes = std::size_t{512} * 1024;
 
 std::string started(const std::vector<Worker>& workers) {
   std::string list = "[";
@@ -39,14 +43,31 @@ std::string seconds_at(auto time) {
   return fmt::format("{}.{:03}", ms / 1000, ms % 1000);
 }
 
-/// The command line of lrun and where it was typed, as fields. Empty where JSON cannot hold them as they are.
+/// Its beginning, to be shown.
+std::vector<std::string> without_end(std::vector<std::string> argv) {
+  std::size_t left = kMostProgramBytes;
+  for (std::size_t word = 0; word < argv.size(); ++word) {
+    if (argv[word].size() >= left) {
+      argv[word] = shortened(argv[word], left);
+      argv.resize(word + 1);
+      break;
+    }
+    left -= argv[word].size() + 1;
+  }
+  return argv;
+}
+
+/// The command line of lrun and where it was typed, as fields. Empty where JSON cannot hold them as they are; only the
+/// size of a line that would make the event too long for its readers.
 std::string typed_fields(const std::vector<std::string>& command_line) {
   std::error_code error;
   const std::string folder = std::filesystem::current_path(error).string();
   const auto fits = [](const std::string& text) { return valid_bytes(text) == text.size(); };
   if (command_line.empty() || error || !fits(folder)) return {};
   if (!std::all_of(command_line.begin(), command_line.end(), fits)) return {};
-  return fmt::format(R"("command_line":{},"folder":{},)", json_array(command_line), json_string(folder));
+  const std::string words = json_array(command_line);
+  if (words.size() > kMostCommandLineBytes) return fmt::format(R"("command_line_bytes":{},)", words.size());
+  return fmt::format(R"("command_line":{},"folder":{},)", words, json_string(folder));
 }
 
 void add_culprit(nlohmann::json& fields, const FailureRecord* culprit) {
@@ -76,7 +97,7 @@ void EventLog::run_started(const LaunchPlan& plan, const Membership& membership,
       "run_started",
       fmt::format(
           R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
-          json_string(plan.run_id), json_array(plan.argv), typed_fields(command_line),
+          json_string(plan.run_id), json_array(without_end(plan.argv)), typed_fields(command_line),
           json_string(text_of(plan.strategy.value)), plan.world_size, membership.master_port, ::getpid(),
           json_string(logs.string()), membership.attempt, started(workers)));
 }

@@ -73,6 +73,7 @@ void begin(Timeline& timeline, const Json& event, int order) {
   timeline.run_id = event.at("run_id").get<std::string>();
   timeline.argv = event.at("argv").get<std::vector<std::string>>();
   timeline.command_line = event.value("command_line", timeline.command_line);
+  timeline.command_line_bytes = event.value("command_line_bytes", std::size_t{0});
   timeline.folder = event.value("folder", std::string());
   timeline.strategy = event.at("strategy").get<std::string>();
   timeline.world_size = event.at("world_size").get<int>();

@@ -44,8 +44,9 @@ struct WorkerSpan {
 /// they do not change when the clock was set meanwhile.
 struct Timeline {
   std::string run_id;
-  std::vector<std::string> argv;
+  std::vector<std::string> argv;          ///< its first 32 KiB
   std::vector<std::string> command_line;  ///< of lrun itself; empty: not known
+  std::size_t command_line_bytes = 0;     ///< of one that was too long to be kept, else 0
   std::string folder;                     ///< in which that was typed
   std::string strategy;
   int world_size = 0;
