@@ -62,8 +62,9 @@ void LauncherLink::connected(SocketConnector::Result result) {
     return fail(result.trouble);
   }
   socket_ = std::move(result.socket);
-  last_error_ = place() + " takes connections, and does not answer as lrun does: is the port another program's?";
-  attempt_limit_ = loop_.after(options_.attempt, [this] { fail(last_error_); });
+  attempt_limit_ = loop_.after(options_.attempt, [this] {
+    fail(place() + " takes connections, and does not answer as lrun does: is the port another program's?");
+  });
   handshake_ = handshake_with(options_.secret);
   decoder_ = LauncherMessageDecoder(kMostBytesFromLeader);
   out_ = SendBuffer();

@@ -37,6 +37,7 @@ namespace {
 /// The leader gives up by its own clock; the others wait a little longer for its message.
 constexpr Duration kLateness(2000);
 constexpr Duration kUnreachedPause(5000);
+constexpr Duration kAnswerPause(500);
 /// How long the leader stays for other nodes, beyond the grace period of their workers.
 constexpr Duration kLeaveLimit(15'000);
 constexpr Duration kQuietLeave(1000);
@@ -134,10 +135,13 @@ class RendezvousWait : public JobEvents {
   [[nodiscard]] bool speaks_for_job() const { return !plan_.is_of_one_rank || plan_.nodes.front().base_rank == 0; }
 
   /// Prints from time to time that the rendezvous was not reached, if the reason has changed.
-  void watch_for_rendezvous() {
-    unreached_ = loop_.after(kUnreachedPause, [this] {
-      watch_for_rendezvous();
-      if (!speaks_for_node(plan_) || job_.joined() || (told_trouble_ && *told_trouble_ == job_.last_error())) return;
+  void watch_for_rendezvous(Duration pause = kUnreachedPause) {
+    unreached_ = loop_.after(pause, [this] {
+      // Slowness is no news before an attempt has failed.
+      const bool may_answer = plan_.rendezvous->etcd.empty() && job_.last_error().empty();
+      watch_for_rendezvous(may_answer ? kAnswerPause : kUnreachedPause);
+      if (may_answer || !speaks_for_node(plan_) || job_.joined()) return;
+      if (told_trouble_ && *told_trouble_ == job_.last_error()) return;
       told_trouble_ = job_.last_error();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();

@@ -250,14 +250,21 @@ TEST(LauncherLink, GivesUpAHostThatDoesNotExist) {
 TEST(LauncherLink, SaysThatAListenerDoesNotAnswer) {
   PatientLoop patient;
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
-  LauncherLink link(patient.loop, {.host = "127.0.0.1", .port = port_of_socket(listener.get()), .connect = kPatience},
-                    {.received = [](const LauncherMessage&) {}, .broken = [](const auto&, const auto&) {}});
+  LauncherLink link(
+      patient.loop,
+      {.host = "127.0.0.1", .port = port_of_socket(listener.get()), .connect = kPatience, .attempt = Duration(500)},
+      {.received = [](const LauncherMessage&) {}, .broken = [](const auto&, const auto&) {}});
   Fd taken;
   EventLoop::Watch readable;
   const EventLoop::Watch came = patient.loop.on_readable(listener.get(), [&] {
-    if (!taken) taken = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!readable.armed()) readable = patient.loop.on_readable(taken.get(), [&] { patient.loop.stop(); });
+    taken = Fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    readable = patient.loop.on_readable(taken.get(), [&] {
+      readable.cancel();
+      patient.loop.stop();
+    });
   });
+  patient.run();
+  EXPECT_EQ(link.last_error(), "") << "a leader may be slow";
   patient.run();
   EXPECT_NE(link.last_error().find("takes connections, and does not answer as lrun does"), std::string::npos)
       << link.last_error();
