@@ -86,6 +86,6 @@ for rank in 0 1 2 3; do says "rank $rank of 4 local $((rank % 2)) sees 0,1 uses 
 run 125 srun -N2 --ntasks-per-node=1 --gpus-per-node=4 "${driver[@]}" "$lrun" true
 grep -q "write 'lrun --devices auto …' for all of them, or '--devices 1'" "$out/err" || fail "idle GPUs are not explained"
 run 125 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "${driver[@]}" "$lrun" true
-grep -q "write 'srun --ntasks-per-node=4 lrun …' for one rank per GPU" "$out/err" || fail "2 idle GPUs are not explained"
+grep -q "write 'srun --nodes=2 --ntasks=8 --ntasks-per-node=4 lrun …' for one rank per GPU" "$out/err" || fail "2 idle GPUs are not explained"
 run 0 srun -N2 --ntasks-per-node=2 --gpus-per-node=4 "${driver[@]}" "$lrun" --devices 2 true
 echo "lrun in allocations of a Slurm of three nodes: well"

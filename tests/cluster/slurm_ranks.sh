@@ -119,11 +119,11 @@ for rank in 0 1 2 3 4 5; do is $rank again; done
 
 # What makes no sense.
 step 125 -N3 --ntasks-per-node=2 -- -n 2 true
-grep -q "write 'srun --ntasks-per-node=1 lrun -n 2 …'" "$out/err" || fail "two launchers of two ranks are not explained"
+grep -q "write 'srun --nodes=3 --ntasks=3 --ntasks-per-node=1 lrun -n 2 …'" "$out/err" || fail "two launchers of two ranks are not explained"
 step 125 -N3 --ntasks-per-node=2 -- --strategy ddp2 true
-grep -q "write 'srun --ntasks-per-node=1 lrun --devices 2 …'" "$out/err" || fail "ddp2 of two tasks is not explained"
+grep -q "write 'srun --nodes=3 --ntasks=3 --ntasks-per-node=1 lrun --devices 2 …'" "$out/err" || fail "ddp2 of two tasks is not explained"
 step 125 -N3 --ntasks-per-node=2 -- --num_nodes 3 --rdzv-endpoint h1:29555 -n 2 true
-grep -q "write 'srun --nodes=3 --ntasks-per-node=1 lrun …'" "$out/err" || fail "two launchers a node are not explained"
+grep -q "write 'srun --nodes=3 --ntasks=3 --ntasks-per-node=1 lrun …'" "$out/err" || fail "two launchers a node are not explained"
 step 125 -N3 --ntasks-per-node=2 -- --num_nodes 2 true
 grep -q "'--num_nodes 2': Slurm step .* has 3 nodes" "$out/err" || fail "the wrong number of nodes is not explained"
 echo "a launcher a rank, in steps of a Slurm of three nodes: well"

@@ -114,8 +114,6 @@ struct TaskPlace {
   int node_rank = 0;
   int nodes = 1;
   std::vector<int> ranks_by_node = {};  ///< the number of ranks on each node
-  std::string tasks_a_node =
-      {};  ///< the option that asks for N launchers per node, without the N: 'srun --ntasks-per-node='
 
   bool operator==(const TaskPlace&) const = default;
 };

@@ -134,8 +134,7 @@ JobPlace job_place_of(const SlurmStep& step) {
                          .ranks_here = step.tasks[static_cast<std::size_t>(step.node_rank)],
                          .node_rank = step.node_rank,
                          .nodes = static_cast<int>(step.hosts.size()),
-                         .ranks_by_node = step.tasks,
-                         .tasks_a_node = "srun --ntasks-per-node="};
+                         .ranks_by_node = step.tasks};
   return place;
 }
 

@@ -10,6 +10,7 @@
 #include "base/user_error.h"
 #include "cluster/user_hosts.h"
 #include "plan/rendezvous_request.h"
+#include "plan/task_place.h"
 
 namespace lrun::launcher {
 namespace {
@@ -64,7 +65,7 @@ void refuse_more_launchers(const Allocation& allocation, const LaunchRequest& re
   if (!by_hand || allocation.tasks_of_step <= nodes) return;
   throw UserError(fmt::format("'{} {}', but srun starts {} tasks, each of which is an lrun for one node",
                               request.num_nodes.origin, nodes, allocation.tasks_of_step),
-                  fmt::format("write 'srun --nodes={} --ntasks-per-node=1 lrun …'", nodes));
+                  fmt::format("write '{}'", srun_line(nodes, 1)));
 }
 
 /// Slurm gave several GPUs to the job, and without an option lrun would use one of them.
@@ -120,8 +121,9 @@ void check_spares(const LaunchRequest& request, const Allocation& allocation, bo
   if (!spares.given()) return;
   const std::string asked = fmt::format("'{} {}'", spares.origin, spares.value);
   if (takes_part && allocation.job->task) {
-    throw UserError(fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
-                    fmt::format("write '{}1 lrun --spares {} …'", allocation.job->task->tasks_a_node, spares.value));
+    throw UserError(
+        fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
+        fmt::format("write '{}'", srun_line(allocation.job->task->nodes, 1, fmt::format("--spares {}", spares.value))));
   }
   if (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes)) {
     throw UserError(
@@ -149,8 +151,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
     }
     const bool by_srun = allocation.job && by.empty();
     throw UserError(fmt::format("'{} {}': {}", asked.origin, asked.value, has_nodes(request, allocation)),
-                    by_srun ? fmt::format("leave '{}' out, or write 'srun --nodes {} --ntasks-per-node=1 lrun …'",
-                                          asked.origin, asked.value)
+                    by_srun ? fmt::format("leave '{}' out, or write '{}'", asked.origin, srun_line(asked.value, 1))
                             : fmt::format("leave '{}' out", asked.origin));
   }
   if (!fewer) request.num_nodes = {nodes, Source::kScheduler, or_source(by, allocation)};
@@ -233,8 +234,8 @@ void take_task(LaunchRequest& request, const Allocation& allocation) {
   if (request.min_nodes != 0) {
     throw UserError(fmt::format("'{}': {} starts one launcher per rank, so that their number is fixed",
                                 request.num_nodes.origin, allocation.source),
-                    fmt::format("write '{}1 lrun {} MIN:MAX …' for nodes that come and go", task.tasks_a_node,
-                                request.num_nodes.origin));
+                    fmt::format("write '{}' for nodes that come and go",
+                                srun_line(task.nodes, 1, request.num_nodes.origin + " MIN:MAX")));
   }
   request.rendezvous.task = task;
 }

@@ -18,15 +18,10 @@ std::string launchers_here(const TaskPlace& task) {
                               : fmt::format("{} launchers of one rank each", task.ranks_here);
 }
 
-/// 'srun --ntasks-per-node=4 lrun …'
-std::string line_with(const TaskPlace& task, std::size_t tasks, const std::string& options = {}) {
-  return fmt::format("{}{} lrun {}…", task.tasks_a_node, tasks, options.empty() ? "" : options + " ");
-}
-
 UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   return UserError(
       fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-      fmt::format("leave it out, or write '{}'", line_with(task, 1, asked.origin + " " + text_of(asked.value))));
+      fmt::format("leave it out, or write '{}'", srun_line(task.nodes, 1, asked.origin + " " + text_of(asked.value))));
 }
 
 [[noreturn]] void refuse_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
@@ -56,7 +51,7 @@ void refuse_tpus(const LaunchRequest& request) {
   const TaskPlace& task = *request.rendezvous.task;
   throw UserError(fmt::format("strategy 'tpu' starts all workers of a node from one launcher, and this node has {}",
                               launchers_here(task)),
-                  fmt::format("write '{}'", line_with(task, 1, fmt::format("--devices {}", task.ranks_here))));
+                  fmt::format("write '{}'", srun_line(task.nodes, 1, fmt::format("--devices {}", task.ranks_here))));
 }
 
 std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
@@ -69,12 +64,13 @@ void refuse_idle_task_gpus(const TaskPlace& task, std::size_t gpus, std::size_t 
   const std::string devices = fmt::format("--devices {}", ranks);
   throw UserError(fmt::format("{} of this node would be idle: {} were given to {}", counted(gpus - ranks, "GPU"), gpus,
                               launchers_here(task)),
-                  fmt::format("write '{}' for one rank per GPU, or 'lrun {} …'", line_with(task, gpus), devices));
+                  fmt::format("write '{}' for one rank per GPU, or 'lrun {} …'", srun_line(task.nodes, gpus), devices));
 }
 
 void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
-  throw UserError(fmt::format("this node has {}, and {}", counted(gpus, "GPU"), launchers_here(task)),
-                  fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", line_with(task, gpus)));
+  throw UserError(
+      fmt::format("this node has {}, and {}", counted(gpus, "GPU"), launchers_here(task)),
+      fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", srun_line(task.nodes, gpus)));
 }
 
 /// The count with the origin of the user's own setting, if there is one.
@@ -117,6 +113,12 @@ DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::s
 
 }  // namespace
 
+std::string srun_line(int nodes, std::size_t tasks_a_node, const std::string& options) {
+  return fmt::format("srun --nodes={} --ntasks={} --ntasks-per-node={} lrun {}…", nodes,
+                     static_cast<std::size_t>(nodes) * tasks_a_node, tasks_a_node,
+                     options.empty() ? "" : options + " ");
+}
+
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given) {
   const TaskPlace& task = *request.rendezvous.task;
   refuse_tpus(request);
@@ -145,7 +147,7 @@ void place_task(const TaskPlace& task, LaunchPlan& plan) {
   if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) {
     throw UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}",
                                 text_of(plan.strategy.value), launchers_here(task)),
-                    fmt::format("write '{}'", line_with(task, 1, fmt::format("--devices {}", task.ranks_here))));
+                    fmt::format("write '{}'", srun_line(task.nodes, 1, fmt::format("--devices {}", task.ranks_here))));
   }
   plan.world_size = task.ranks;
   plan.num_nodes = task.nodes;

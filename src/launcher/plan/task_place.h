@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "base/user_error.h"
 #include "cluster/allocation.h"
 #include "plan/device_choice.h"
@@ -20,6 +23,10 @@ class ErrorOfAllTasks : public UserError {
  private:
   bool reported_by_another_;
 };
+
+/// A line that starts so many launchers on each node, for hints. It names the tasks of all nodes, too: else srun takes
+/// the number with which the job was submitted.
+std::string srun_line(int nodes, std::size_t tasks_a_node, const std::string& options = {});
 
 /// The devices of a node on which the manager starts a launcher for each rank: one per rank, in the order of the local
 /// ranks. A launcher that sees only a part of the node's GPUs takes the first of them, and assumes the same of the

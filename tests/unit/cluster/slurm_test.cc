@@ -88,7 +88,7 @@ TEST(SlurmStep, OfSeveralTasksANodeHasALauncherARank) {
   EXPECT_EQ(step, (SlurmStep{"12", "0", 0, {"n1", "n2", "n3"}, {3, 1, 1}, 4, 2}));
   EXPECT_TRUE(step.has_several_a_node());
   EXPECT_FALSE(slurm_step(second_task_of_three())->has_several_a_node());
-  EXPECT_EQ(job_place_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, {3, 1, 1}, "srun --ntasks-per-node="}));
+  EXPECT_EQ(job_place_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, {3, 1, 1}}));
   EXPECT_EQ(job_place_of(*slurm_step(second_task_of_three())).task, std::nullopt);
 }
 

@@ -101,7 +101,7 @@ TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheRendezvous) {
   request.rendezvous.endpoint = {{"n1", 29'500}, Source::kFlag, "--rdzv-endpoint"};
   request.num_nodes = {2, Source::kFlag, "--nnodes"};
   EXPECT_THAT(refusal_of([&] { (void)placed(request, allocation); }),
-              mentions({"'--nnodes 2'", "8 tasks", "'srun --nodes=2 --ntasks-per-node=1 lrun …'"}));
+              mentions({"'--nnodes 2'", "8 tasks", "'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun …'"}));
   allocation.tasks_of_step = 2;
   EXPECT_EQ(placed(request, allocation), request);
   request.compat = Compat::kTorchrun;
@@ -146,9 +146,9 @@ TEST(JobPlace, RefusesSparesThatCannotBe) {
   const Allocation here{{cpu_node()}, "this host", "nothing names other nodes"};
   EXPECT_THAT(refusal_of([&] { (void)placed(request, here); }), mentions({"'--spares 3'", "'--num_nodes'"}));
   Allocation ranks = step_of_three(0);
-  ranks.job->task = TaskPlace{0, 6, 0, 2, 0, 3, {2, 2, 2}, "srun --ntasks-per-node="};
+  ranks.job->task = TaskPlace{0, 6, 0, 2, 0, 3, {2, 2, 2}};
   EXPECT_THAT(refusal_of([&] { (void)placed(request, ranks); }),
-              mentions({"'--spares 3'", "12.0", "'srun --ntasks-per-node=1 lrun --spares 3 …'"}));
+              mentions({"'--spares 3'", "12.0", "'srun --nodes=3 --ntasks=3 --ntasks-per-node=1 lrun --spares 3 …'"}));
 }
 
 TEST(JobPlace, RefusesToLeaveGpusOfTheJobIdleUnlessItIsSaid) {

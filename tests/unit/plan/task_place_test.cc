@@ -17,7 +17,7 @@ constexpr int kRank = 5;
 
 Allocation task_on(const AllocatedNode& node, int gpus_given = 0) {
   JobPlace place{"slurm-12.0", "n1", 15'012, 1};
-  place.task = TaskPlace{kRank, 8, 1, 4, 1, 2, {4, 4}, "srun --ntasks-per-node="};
+  place.task = TaskPlace{kRank, 8, 1, 4, 1, 2, {4, 4}};
   AllocatedNode first = node;
   first.name = "n1";
   Allocation allocation{{node, first}, "Slurm step 12.0", "SLURM_STEP_ID", std::move(place)};
@@ -71,7 +71,7 @@ TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
 /// `srun -n 6` on nodes of three, one and two tasks.
 TEST(TaskPlace, TellsHorovodWhereItIsAmongTheNodes) {
   Allocation allocation = task_on(cpu_node());
-  *allocation.job->task = TaskPlace{5, 6, 1, 2, 2, 3, {3, 1, 2}, "srun --ntasks-per-node="};
+  *allocation.job->task = TaskPlace{5, 6, 1, 2, 2, 3, {3, 1, 2}};
   LaunchRequest request = request_for("");
   request.strategy = strategy_flag("horovod");
   const LaunchPlan plan = plan_in(allocation, request);
@@ -118,7 +118,7 @@ TEST(TaskPlace, OnOneNodeMeetsAllTheSame) {
   Allocation allocation = task_on(cpu_node());
   allocation.nodes.resize(1);
   allocation.job->node_rank = 0;
-  *allocation.job->task = TaskPlace{1, 4, 1, 4, 0, 1, {4}, "srun --ntasks-per-node="};
+  *allocation.job->task = TaskPlace{1, 4, 1, 4, 0, 1, {4}};
   const LaunchPlan plan = plan_in(allocation, request_for(""));
   ASSERT_TRUE(plan.rendezvous);
   EXPECT_EQ(plan.rendezvous->max_nodes, 4);
@@ -161,25 +161,26 @@ TEST(TaskPlace, SharesTheCpusOfTheNodeUnlessSlurmBoundIt) {
 TEST(TaskPlace, RefusesRanksThatLaunchersHaveAlready) {
   EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for_processes("4")),
             "'--nproc-per-node 4' counts the workers of one launcher, and this node has 4 launchers of one rank each | "
-            "leave it out, or write 'srun --ntasks-per-node=1 lrun --nproc-per-node 4 …'");
+            "leave it out, or write 'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --nproc-per-node 4 …'");
   EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for_processes("1")), "");
   EXPECT_EQ(refusal_in(task_on(cpu_node()), request_for("3")),
             "'--devices 3' makes 3 ranks here, and this node has 4 launchers of one rank each | leave it out, or write "
-            "'srun --ntasks-per-node=1 lrun --devices 3 …'");
+            "'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --devices 3 …'");
   EXPECT_EQ(refusal_in(task_on(gpu_node(8)), request_for("auto")),
             "'--devices auto' makes 8 ranks here, and this node has 4 launchers of one rank each | leave it out, or "
-            "write 'srun --ntasks-per-node=1 lrun --devices auto …'");
+            "write 'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --devices auto …'");
 }
 
 TEST(TaskPlace, RefusesGpusThatWouldBeIdleOrAreMissing) {
   EXPECT_THAT(refusal_in(task_on(gpu_node(8), 8), request_for("")),
-              mentions({"4 GPUs", "8", "4 launchers", "'srun --ntasks-per-node=8 lrun …'", "'lrun --devices 4 …'"}));
+              mentions({"4 GPUs", "8", "4 launchers", "'srun --nodes=2 --ntasks=16 --ntasks-per-node=8 lrun …'",
+                        "'lrun --devices 4 …'"}));
   EXPECT_EQ(refusal_in(task_on(gpu_node(8), 8), request_for("4")), "");
   EXPECT_EQ(refusal_in(task_on(gpu_node(8)), request_for("")), "") << "nobody gave them to this job";
-  EXPECT_EQ(
-      refusal_in(task_on(gpu_node(2), 2), request_for("")),
-      "this node has 2 GPUs, and 4 launchers of one rank each | write 'srun --ntasks-per-node=2 lrun …', or 'lrun "
-      "--accelerator cpu …' for ranks on CPUs");
+  EXPECT_EQ(refusal_in(task_on(gpu_node(2), 2), request_for("")),
+            "this node has 2 GPUs, and 4 launchers of one rank each | write 'srun --nodes=2 --ntasks=4 "
+            "--ntasks-per-node=2 lrun …', or 'lrun "
+            "--accelerator cpu …' for ranks on CPUs");
   EXPECT_THAT(refusal_in(task_on(gpu_node(2), 8), request_for("")),
               mentions({"2 GPUs", "'srun --gpus-per-task=1 lrun …'", "'lrun --devices 1 …'"}));
 }
@@ -192,13 +193,14 @@ TEST(TaskPlace, RefusesWhatIsNotARankADevice) {
     EXPECT_EQ(refusal_in(allocation, request),
               std::string("strategy '") + strategy +
                   "' has one process on a node, and this node has 4 launchers of one rank each | write 'srun "
-                  "--ntasks-per-node=1 lrun --devices 4 …'");
+                  "--nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --devices 4 …'");
   }
   LaunchRequest elastic = request_for("");
   elastic.num_nodes = {2, Source::kFlag, "--nnodes"};
   elastic.min_nodes = 1;
-  EXPECT_THAT(refusal_in(task_on(cpu_node()), elastic),
-              mentions({"'--nnodes'", "12.0", "'srun --ntasks-per-node=1 lrun --nnodes MIN:MAX …'"}));
+  EXPECT_THAT(
+      refusal_in(task_on(cpu_node()), elastic),
+      mentions({"'--nnodes'", "12.0", "'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --nnodes MIN:MAX …'"}));
 }
 
 TEST(TaskPlace, LeavesTpusToOneLauncherOfANode) {
@@ -208,7 +210,7 @@ TEST(TaskPlace, LeavesTpusToOneLauncherOfANode) {
   request.strategy = strategy_flag("tpu");
   EXPECT_EQ(refusal_in(task_on(node), request),
             "strategy 'tpu' starts all workers of a node from one launcher, and this node has 4 launchers of one rank "
-            "each | write 'srun --ntasks-per-node=1 lrun --devices 4 …'");
+            "each | write 'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --devices 4 …'");
   request.accelerator = accelerator_flag(DeviceKind::kCpu);
   const LaunchPlan trial = plan_in(task_on(node), request);
   const WorkerEnvironment environment(trial, trial.nodes.front(), Environment(), {15'012, "10.0.0.1", 0, ""});
