@@ -66,6 +66,7 @@ FailureRecord read_fields(const Json& json) {
   record.location = bounded("location");
   record.detail = bounded("detail");
   record.error_file = json.at("error_file").get<std::string>();
+  record.logs = json.value("logs", std::string());
   record.error_time = json_integer<std::int64_t>(json.at("error_time"));
   return record;
 }
@@ -165,10 +166,11 @@ std::string to_json(const FailureRecord& record) {
   json += fmt::format(R"(,"lifetime_ms":{},"ending":"{}","value":{},"core_dumped":{},"stop_signal":{},"cause":"{}")",
                       record.lifetime_ms, ending_name(record.ending), record.value, record.core_dumped,
                       record.stop_signal, name_of(record.cause));
-  json += fmt::format(R"(,"error":{},"location":{},"detail":{},"evidence":{},"error_file":{},"error_time":{}}})",
+  json += fmt::format(R"(,"error":{},"location":{},"detail":{},"evidence":{},"error_file":{},"error_time":{})",
                       json_string(record.error), json_string(record.location), json_string(record.detail),
                       json_array(record.evidence), json_string(record.error_file), record.error_time);
-  return json;
+  if (!record.logs.empty()) json += fmt::format(R"(,"logs":{})", json_string(record.logs));
+  return json + "}";
 }
 
 std::optional<FailureRecord> failure_record_from_json(std::string_view text) {

@@ -44,6 +44,7 @@ struct FailureRecord {
   std::string location;             ///< 'train.py:12 in step'; empty when unknown
   std::string detail;               ///< another fact: 'memory limit 64 MiB'; may be empty
   std::string error_file;           ///< path of its error file; empty when it wrote none
+  std::string logs;                 ///< folder of its log files, on its node, if it failed by itself and wrote any
   std::int64_t error_time = 0;      ///< of that file, in seconds since the epoch; 0: not in the file
 
   static constexpr std::size_t kMostEvidenceBytes = 4096;

@@ -128,13 +128,20 @@ std::string others_text(const Verdict& verdict, const RunFactsForText& facts) {
   return whose + (parts.size() == 1 ? parts[0].substr(parts[0].find(' ')) : ": " + join_words(parts));
 }
 
+/// Those of this node, unless the culprit's are elsewhere.
+std::string logs_text(const Verdict& verdict, const RunFactsForText& facts) {
+  const std::string of_culprit = verdict.culprit ? verdict.culprit->logs : std::string();
+  const bool is_here = of_culprit.empty() || (!facts.logs.empty() && of_culprit.starts_with(facts.logs + '/'));
+  if (!is_here) return fmt::format("logs on {}: {}", terminal_safe(verdict.culprit->node), terminal_safe(of_culprit));
+  return facts.logs.empty() ? std::string() : "logs: " + facts.logs;
+}
+
 /// The culprit's process, the others, the restarts and the logs, on one line.
 std::string surroundings_line(const Verdict& verdict, const RunFactsForText& facts) {
   const bool has_process = verdict.culprit && verdict.culprit->ending != FailureRecord::Ending::kExecFailed;
   std::string text;
-  for (const std::string& part :
-       {has_process ? culprit_text(*verdict.culprit) : std::string(), others_text(verdict, facts), facts.restarts,
-        facts.logs.empty() ? std::string() : "logs: " + facts.logs}) {
+  for (const std::string& part : {has_process ? culprit_text(*verdict.culprit) : std::string(),
+                                  others_text(verdict, facts), facts.restarts, logs_text(verdict, facts)}) {
     if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
   }
   return text.empty() ? text : message_line(Severity::kNote, text, facts.colour);

@@ -58,6 +58,7 @@ FailureRecord EndRecorder::begin_record(const Worker& worker) const {
 FailureRecord EndRecorder::ended(const Worker& worker, const ExitStatus& status) {
   FailureRecord record = begin_record(worker);
   record.set_status(status);
+  if (!record.success()) name_logs(record);
   EndFacts facts = evidence_of(record);
   facts.cpu_limit_seconds = worker.cpu_limit_seconds;
   explain(record, facts);
@@ -69,8 +70,16 @@ FailureRecord EndRecorder::ended(const Worker& worker, const ExitStatus& status)
 FailureRecord EndRecorder::lost(const Worker& worker) {
   FailureRecord record = begin_record(worker);
   record.ending = FailureRecord::Ending::kLost;
+  name_logs(record);
   explain(record, evidence_of(record));
   return record;
+}
+
+void EndRecorder::name_logs(FailureRecord& record) const {
+  if (record.stopped_by_lrun()) return;
+  for (const LogStream stream : kLogStreams) {
+    if (record.logs.empty()) record.logs = logs_.file(record.local_rank, stream).parent_path().string();
+  }
 }
 
 /// The kernel is asked only about the ends that it may have caused.

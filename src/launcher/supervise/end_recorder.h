@@ -40,6 +40,7 @@ class EndRecorder {
 
  private:
   [[nodiscard]] FailureRecord begin_record(const Worker& worker) const;
+  void name_logs(FailureRecord& record) const;
   EndFacts evidence_of(const FailureRecord& record);
 
   const NodePlan& node_;
