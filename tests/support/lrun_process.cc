@@ -243,8 +243,14 @@ void LrunProcess::type(const std::string& keys) const {
 void LrunProcess::close_stdout() { out_fd_.reset(); }
 
 std::filesystem::path LrunProcess::run_folder() const {
-  for (const auto& entry : std::filesystem::directory_iterator(state_.path())) return entry.path();
-  return {};
+  const auto first_in = [](const std::filesystem::path& folder) {
+    std::filesystem::directory_iterator entry(folder);
+    return entry == std::filesystem::directory_iterator() ? std::filesystem::path() : entry->path();
+  };
+  const std::filesystem::path run = first_in(state_.path());
+  const auto has = [&run](const char* name) { return std::filesystem::exists(run / name); };
+  const bool is_its_own = run.empty() || has("lock") || has("lock.new") || !is_directory(first_in(run));
+  return is_its_own ? run : first_in(run);
 }
 
 std::vector<pid_t> LrunProcess::children() const { return living_children(pid_); }

@@ -65,7 +65,7 @@ class LrunProcess {
   [[nodiscard]] const std::string& out() const { return out_; }
   [[nodiscard]] const std::string& err() const { return err_; }  ///< all of it when there is a terminal
   [[nodiscard]] const std::filesystem::path& state() const { return state_.path(); }
-  /// The folder of the one run.
+  /// The folder of this launcher: that of the one run, or its part in it.
   [[nodiscard]] std::filesystem::path run_folder() const;
   /// Of lrun's outer process: the launcher, the waker, and what it has adopted.
   [[nodiscard]] std::vector<pid_t> children() const;

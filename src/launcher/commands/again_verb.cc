@@ -24,7 +24,9 @@ namespace {
 /// The folder of a run is this user's own: what it names is executed. (A shared place of runs may hold those of
 /// others.)
 void require_own(const RunEntry& run) {
-  for (const std::filesystem::path& path : {run.folder, run.folder / "events.jsonl"}) {
+  std::vector<std::filesystem::path> paths{run.folder};
+  for (const std::filesystem::path& part : run.parts) paths.insert(paths.end(), {part, part / "events.jsonl"});
+  for (const std::filesystem::path& path : paths) {
     struct stat status {};
     const bool is_own = ::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
                         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;

@@ -15,6 +15,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostNamed = 6;
+constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
 /// 'a, b or c': the newest of them.
@@ -26,12 +27,13 @@ std::string newest_of(const std::vector<RunEntry>& runs) {
   return join_words(names, " or ");
 }
 
-RunEntry run_in(const std::string& name) {
+RunEntry run_in_folder(const std::string& name) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::absolute(name, error).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();
-  if (!is_run(folder)) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
-  return run_entry(folder);
+  std::optional<RunEntry> run = run_in(folder);
+  if (!run) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
+  return *std::move(run);
 }
 
 /// Of several that are meant.
@@ -41,11 +43,11 @@ RunEntry run_in(const std::string& name) {
 
 /// Those that are meant, at least one.
 std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::path& state_folder) {
-  if (name.find('/') != std::string::npos && is_run(name)) return {run_in(name)};
+  if (name.find('/') != std::string::npos && !parts_of_run(name).empty()) return {run_in_folder(name)};
   const std::vector<RunEntry> runs = list_runs(state_folder);
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
-  if (name.find('/') != std::string::npos) return {run_in(name)};
+  if (name.find('/') != std::string::npos) return {run_in_folder(name)};
   throw UserError(
       "no run '" + name + "' in '" + state_folder.string() + "'",
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
@@ -88,14 +90,27 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 }
 
 std::optional<Timeline> find_timeline(const RunEntry& run) {
-  const std::optional<std::string> events = read_small_file(run.folder / "events.jsonl", kMostEventBytes);
-  return events ? timeline_from_events(*events) : std::nullopt;
+  std::vector<Timeline> parts;
+  for (const std::filesystem::path& part : run.parts) {
+    const std::optional<std::string> events = read_small_file(part / "events.jsonl", kMostEventBytes);
+    std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
+    if (timeline) parts.push_back(*std::move(timeline));
+  }
+  return parts.empty() ? std::nullopt : std::optional(merged(std::move(parts)));
 }
 
 Timeline timeline_of(const RunEntry& run) {
   std::optional<Timeline> timeline = find_timeline(run);
   if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
   return *std::move(timeline);
+}
+
+std::optional<std::string> find_result(const RunEntry& run) {
+  for (const std::filesystem::path& part : run.parts) {
+    std::optional<std::string> result = read_small_file(part / "result.json", kMostResultBytes);
+    if (result) return result;
+  }
+  return std::nullopt;
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {

@@ -23,7 +23,10 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
-/// The course of a run, as its events tell it. Empty: it left none.
+/// The result.json of a run; in a job of several launchers all tell the same. Empty: there is none.
+std::optional<std::string> find_result(const RunEntry& run);
+
+/// The course of a run, as the events of its launchers tell it. Empty: they left none.
 std::optional<Timeline> find_timeline(const RunEntry& run);
 /// The same. \throws UserError  it left none.
 Timeline timeline_of(const RunEntry& run);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -81,7 +82,7 @@ std::vector<Start> starts_of(const Timeline& timeline, std::optional<int> attemp
   std::vector<Start> starts;
   for (const WorkerSpan& worker : timeline.workers) {
     if (attempt && worker.attempt != *attempt) continue;
-    if (starts.empty() || starts.back().back().spawned_order != worker.spawned_order) starts.emplace_back();
+    if (starts.empty() || starts.back().back().round != worker.round) starts.emplace_back();
     starts.back().push_back(worker);
   }
   for (Start& start : starts) {
@@ -123,20 +124,25 @@ std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, 
 class StartLogs {
  public:
   StartLogs(const Start& start, int width, const VerbRequest& request, LinePrinter& printer)
-      : order_(start.back().spawned_order), width_(width), printer_(&printer) {
+      : round_(start.back().round), width_(width), request_(&request), printer_(&printer) {
+    add(start);
+  }
+
+  /// As WorkerSpan::round.
+  [[nodiscard]] int round() const { return round_; }
+
+  /// Those of its workers that are not known yet, since launchers of other hosts tell later.
+  void add(const Start& start) {
     for (const WorkerSpan& worker : start) {
-      const bool is_wanted = request.ranks.empty() || has_rank(request.ranks, worker.rank);
-      if (worker.logs.empty() || !is_wanted) continue;
+      const bool is_wanted = request_->ranks.empty() || has_rank(request_->ranks, worker.rank);
+      if (worker.logs.empty() || !is_wanted || !ranks_.insert(worker.rank).second) continue;
       const std::filesystem::path folder = worker.logs;
       for (const LogStream stream : kLogStreams) {
-        if (request.stream && request.stream != stream) continue;
+        if (request_->stream && request_->stream != stream) continue;
         files_.emplace_back(worker.rank, LogFileReader(folder / LogFiles::place_of(worker.local_rank, stream)));
       }
     }
   }
-
-  /// As WorkerSpan::spawned_order.
-  [[nodiscard]] int order() const { return order_; }
 
   void skip_to_last(int lines) {
     for (auto& [rank, file] : files_) file.skip_to_last(static_cast<std::uint64_t>(lines));
@@ -154,9 +160,11 @@ class StartLogs {
   }
 
  private:
-  int order_;
+  int round_;
   int width_;
+  const VerbRequest* request_;
   LinePrinter* printer_;
+  std::set<int> ranks_;
   std::vector<std::pair<int, LogFileReader>> files_;
 };
 
@@ -168,30 +176,36 @@ bool wait_for_more() {
   return ::poll(&out, 1, kMomentMs) <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
+/// Of all launchers.
 std::uintmax_t size_of_events(const RunEntry& run) {
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(run.folder / "events.jsonl", error);
-  return error ? 0 : size;
+  std::uintmax_t all = 0;
+  for (const std::filesystem::path& part : run.parts) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(part / "events.jsonl", error);
+    if (!error) all += size;
+  }
+  return all;
 }
 
-void follow(const RunEntry& run, StartLogs logs, const VerbRequest& request, LinePrinter& printer) {
+void follow(const std::filesystem::path& folder, StartLogs logs, const VerbRequest& request, LinePrinter& printer) {
   std::uintmax_t known = 0;
   for (bool over = false; !over && !printer.failed();) {
-    over = is_stale(run.folder);  // asked first: what was written before it ended is there
-    const std::uintmax_t size = size_of_events(run);
+    const std::optional<RunEntry> run = run_in(folder);
+    if (!run) return;
+    over = !run->alive;  // asked first: what was written before it ended is there
+    const std::uintmax_t size = size_of_events(*run);
     logs.print(over);
     if (size != std::exchange(known, size)) {
-      const Timeline timeline = timeline_of(run);
+      const Timeline timeline = timeline_of(*run);
       for (const Start& next : starts_of(timeline, request.attempt)) {
-        if (next.back().spawned_order <= logs.order()) continue;
+        if (next.back().round == logs.round()) logs.add(next);
+        if (next.back().round <= logs.round()) continue;
         logs.print(true);
         logs = StartLogs(next, rank_width(timeline.world_size), request, printer);
       }
       logs.print(over);
     }
-    std::error_code error;
-    const bool is_removed = !std::filesystem::exists(run.folder, error);
-    if (!over && (is_removed || !wait_for_more())) return;
+    if (!over && !wait_for_more()) return;
   }
 }
 
@@ -208,7 +222,7 @@ int logs_verb(const VerbRequest& request, const Environment& environment, Messag
     StartLogs logs(start, rank_width(timeline.world_size), request, printer);
     if (request.last_lines) logs.skip_to_last(*request.last_lines);
     if (request.follow && &start == &starts.back()) {
-      follow(run, std::move(logs), request, printer);
+      follow(run.folder, std::move(logs), request, printer);
     } else {
       logs.print(true);
     }

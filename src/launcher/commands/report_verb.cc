@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "base/fd.h"
-#include "base/small_file.h"
 #include "base/user_error.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
@@ -23,8 +22,6 @@
 
 namespace lrun::launcher {
 namespace {
-
-constexpr std::size_t kMostRunFileBytes = std::size_t{256} * 1024 * 1024;
 
 /// Where the launcher does not see what workers print first, the files do.
 void add_first_outputs(Timeline& timeline) {
@@ -40,7 +37,7 @@ void add_first_outputs(Timeline& timeline) {
 
 /// The verdict that was printed at the end, from result.json; empty for a run without one, or that succeeded.
 std::string verdict_of(const RunEntry& run) {
-  const std::optional<std::string> result = read_small_file(run.folder / "result.json", kMostRunFileBytes);
+  const std::optional<std::string> result = find_result(run);
   if (!result) {
     const std::string why = run.alive ? "the run goes on" : "the run has no result: its launcher was killed";
     return message_line(Severity::kNote, why);

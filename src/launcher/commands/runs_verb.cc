@@ -4,7 +4,6 @@
 #include <chrono>
 #include <optional>
 
-#include "base/small_file.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/run_directory.h"
@@ -15,15 +14,13 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
-
 std::int64_t ms_since_epoch() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 std::string result_of(const RunEntry& run) {
   if (run.alive) return "running";
-  const std::string words = result_words(read_small_file(run.folder / "result.json", kMostResultBytes));
+  const std::string words = result_words(find_result(run));
   return words.empty() ? "lrun was killed" : words;
 }
 

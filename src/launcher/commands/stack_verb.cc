@@ -33,14 +33,27 @@ std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& 
   return processes;
 }
 
-/// The workers of a run, those that have ended with the pid 0.
+/// The workers of a run on this host, those that have ended with the pid 0.
 std::vector<RankProcess> processes_of(const RunEntry& run, MessageSink& sink) {
-  const ControlAnswer answer = ask_run(run.folder, "status", kAnswerLimit);
-  const std::optional<RunStatus> status = run_status_from_json(answer.text);
-  if (!status) return last_known_processes(run, sink);
   std::vector<RankProcess> processes;
-  for (const WorkerStatus& worker : status->workers) {
-    processes.push_back({worker.rank, worker.running ? worker.pid : 0});
+  for (const std::filesystem::path& part : run.parts) {
+    if (is_stale(part)) continue;
+    const ControlAnswer answer = ask_run(part, "status", kAnswerLimit);
+    if (answer.kind == ControlAnswer::Kind::kElsewhere) continue;
+    const std::optional<RunStatus> status = run_status_from_json(answer.text);
+    if (!status) {
+      RunEntry silent = run;
+      silent.parts = {part};
+      const std::vector<RankProcess> known = last_known_processes(silent, sink);
+      processes.insert(processes.end(), known.begin(), known.end());
+      continue;
+    }
+    for (const WorkerStatus& worker : status->workers) {
+      processes.push_back({worker.rank, worker.running ? worker.pid : 0});
+    }
+  }
+  if (processes.empty()) {
+    throw UserError("run '" + run.id + "' has no launcher on this host", "'lrun stack' looks at processes of its host");
   }
   return processes;
 }

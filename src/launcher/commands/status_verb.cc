@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <optional>
+#include <utility>
 
+#include "base/nearest.h"
+#include "base/shortened.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/control_client.h"
@@ -17,9 +21,31 @@ namespace lrun::launcher {
 namespace {
 
 constexpr Duration kStatusLimit(2000);
+constexpr std::size_t kMostNamesBytes = 120;
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+struct Answers {
+  std::vector<RunStatus> statuses;
+  std::vector<std::string> silent;                            ///< ids of runs
+  std::map<std::string, std::vector<std::string>> elsewhere;  ///< the parts of runs that are on other hosts
+};
+
+void ask(const RunEntry& run, Answers& answers) {
+  for (const std::filesystem::path& part : run.parts) {
+    if (is_stale(part)) continue;
+    const ControlAnswer answer = ask_run(part, "status", kStatusLimit);
+    std::optional<RunStatus> status = run_status_from_json(answer.text);
+    if (status) {
+      answers.statuses.push_back(*std::move(status));
+    } else if (answer.kind == ControlAnswer::Kind::kElsewhere) {
+      answers.elsewhere[run.id].push_back(part.filename().string());
+    } else if (!is_stale(part)) {  // else it has ended since
+      answers.silent.push_back(run.id);
+    }
+  }
 }
 
 /// Adds what the driver says about the ranks' processes.
@@ -33,26 +59,22 @@ void add_gpus(std::vector<RunStatus>& runs) {
 
 int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const std::filesystem::path state = state_folder(environment);
-  std::vector<RunStatus> answered;
-  std::vector<std::string> silent;
-  for (const RunEntry& run : living_runs(request.run, state)) {
-    const ControlAnswer answer = ask_run(run.folder, "status", kStatusLimit);
-    std::optional<RunStatus> status = run_status_from_json(answer.text);
-    if (status) {
-      answered.push_back(std::move(*status));
-    } else if (!is_stale(run.folder)) {  // else it has ended since it was listed
-      silent.push_back(run.id);
-    }
-  }
-  add_gpus(answered);
+  Answers answers;
+  for (const RunEntry& run : living_runs(request.run, state)) ask(run, answers);
+  add_gpus(answers.statuses);
   std::string text;
-  for (const RunStatus& status : answered) text += status_text(status, now_ms());
-  if (text.empty() && silent.empty()) text = fmt::format("no run is alive in '{}'\n", state.string());
-  const bool printed = print_to_stdout(request.json ? status_json(answered, silent) : text, sink);
-  for (const std::string& id : silent) {
+  for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
+  const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
+  if (!some_live) text = fmt::format("no run is alive in '{}'\n", state.string());
+  const bool printed = print_to_stdout(request.json ? status_json(answers.statuses, answers.silent) : text, sink);
+  for (const std::string& id : answers.silent) {
     sink.error(fmt::format("run '{}' is alive and does not answer: its launcher hangs, starts or ends", id));
   }
-  return printed && silent.empty() ? 0 : kExitRefused;
+  for (const auto& [id, parts] : answers.elsewhere) {
+    sink.note(fmt::format("run '{}' has {} on other hosts, where 'lrun status' shows them: {}", id,
+                          counted(parts.size(), "launcher"), shortened(join_words(parts, ", "), kMostNamesBytes)));
+  }
+  return printed && answers.silent.empty() ? 0 : kExitRefused;
 }
 
 }  // namespace lrun::launcher

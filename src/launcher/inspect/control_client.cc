@@ -49,6 +49,7 @@ Kind connect_to(const std::filesystem::path& folder, int socket, const Deadline&
   if (!directory) return Kind::kNoRun;
   const sockaddr_un address = control_address(directory.get());
   while (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == ECONNREFUSED) return Kind::kElsewhere;  // a launcher removes its socket before it ends
     if (errno != EAGAIN && errno != EINTR) return Kind::kNoRun;
     if (deadline.passed()) return Kind::kSilent;
     const timespec pause{0, kFullQueue.count() * 1'000'000};

@@ -8,12 +8,13 @@
 
 namespace lrun::launcher {
 
-/// The answer of a run to a command.
+/// The answer of a launcher to a command.
 struct ControlAnswer {
   enum class Kind {
-    kAnswered,  ///< `text` is its line
-    kNoRun,     ///< no launcher listens in that folder
-    kSilent,    ///< it did not answer in time, or broke off
+    kAnswered,   ///< `text` is its line
+    kNoRun,      ///< no launcher listens in that folder
+    kElsewhere,  ///< one of another host does, with which this one shares the file system
+    kSilent,     ///< it did not answer in time, or broke off
   };
   Kind kind = Kind::kNoRun;
   std::string text;
@@ -21,8 +22,8 @@ struct ControlAnswer {
   bool operator==(const ControlAnswer&) const = default;
 };
 
-/// Asks the living run of this folder through its control socket and waits for the one line of its answer, at most for
-/// `limit`. Blocks; not for the launcher itself.
+/// Asks the living launcher of this folder through its control socket and waits for the one line of its answer, at most
+/// for `limit`. Blocks; not for the launcher itself.
 ControlAnswer ask_run(const std::filesystem::path& folder, std::string_view command, Duration limit);
 
 }  // namespace lrun::launcher

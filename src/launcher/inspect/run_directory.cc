@@ -3,22 +3,19 @@
 #include "inspect/run_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <chrono>
 #include <ctime>
 #include <system_error>
 #include <vector>
 
 #include "base/replaced_file.h"
 #include "base/small_file.h"
+#include "plan/run_id.h"
 
 namespace lrun::launcher {
 namespace {
@@ -99,6 +96,25 @@ bool is_folder_of_ours(const std::filesystem::path& path) {
   return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
 }
 
+/// The run's folder, or those in it.
+template <class Condition>
+std::vector<std::filesystem::path> folders_with(const std::filesystem::path& run, Condition holds) {
+  if (holds(run)) return {run};
+  std::vector<std::filesystem::path> folders;
+  if (!is_run_id(run.filename().string())) return folders;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(run, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (holds(entry->path())) folders.push_back(entry->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+bool has_lock(const std::filesystem::path& folder) {
+  return is_file(folder / kLockName) || is_file(folder / kNameBeforeBegin);
+}
+
 }  // namespace
 
 std::filesystem::path state_folder(const Environment& environment) {
@@ -109,26 +125,10 @@ std::filesystem::path state_folder(const Environment& environment) {
   return "/tmp/lrun-" + std::to_string(::getuid());
 }
 
-std::string make_run_id() {
-  using namespace std::chrono;
-  const auto now = floor<seconds>(system_clock::now());
-  const auto today = floor<days>(now);
-  const year_month_day date(today);
-  const hh_mm_ss time(now - today);
-  // Not gmtime_r() or strftime(), which read the time zone's file even for UTC.
-  std::string id = fmt::format("{:04}{:02}{:02}-{:02}{:02}{:02}-", static_cast<int>(date.year()),
-                               static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                               time.hours().count(), time.minutes().count(), time.seconds().count());
-  std::array<unsigned char, 6> random{};
-  (void)::getrandom(random.data(), random.size(), GRND_NONBLOCK);
-  constexpr std::string_view kLetters = "abcdefghijkmnpqrstuvwxyz23456789";
-  for (const unsigned char byte : random) id += kLetters[byte % kLetters.size()];
-  return id;
-}
-
-RunDirectory::RunDirectory(const std::filesystem::path& path)
+RunDirectory::RunDirectory(const std::filesystem::path& path, const std::string& part)
     : state_(open_state_folder(path.parent_path())),
-      folder_(state_.make_new(path.filename())),
+      run_(part.empty() ? std::string() : path.filename().string()),
+      folder_(part.empty() ? state_.make_new(path.filename()) : make_part(state_, run_, part)),
       lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
 }
@@ -146,18 +146,27 @@ void RunDirectory::prune_others(std::size_t kept, std::size_t tolerated) const {
 
 void RunDirectory::remove() {
   std::error_code error;
-  std::filesystem::remove_all(state_.by_descriptor() / path().filename(), error);
+  const std::filesystem::path run = state_.by_descriptor() / run_;
+  std::filesystem::remove_all(run / path().filename(), error);
+  if (!run_.empty()) std::filesystem::remove(run, error);  // unless others have a part
 }
 
-bool is_run_id(std::string_view name) {
-  constexpr std::string_view kForm = "00000000-000000-xxxxxx";
-  return name.size() == kForm.size() && std::equal(name.begin(), name.end(), kForm.begin(), [](char letter, char form) {
-           const bool digit = letter >= '0' && letter <= '9';
-           return form == '-' ? letter == '-' : digit || (form == 'x' && letter >= 'a' && letter <= 'z');
-         });
+Folder make_part(const Folder& parent, const std::string& run, const std::string& part) {
+  const Folder folder = parent.inner(run);
+  if (!folder) throw std::system_error(errno, std::generic_category(), "make '" + (parent.path() / run).string() + "'");
+  constexpr int kMostOfAName = 1024;
+  for (int number = 1;; ++number) {
+    try {
+      return folder.make_new(number == 1 ? part : part + '-' + std::to_string(number));
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::file_exists || number == kMostOfAName) throw;
+    }
+  }
 }
 
-bool is_run(const std::filesystem::path& folder) { return is_file(folder / kLockName); }
+std::vector<std::filesystem::path> parts_of_run(const std::filesystem::path& run) {
+  return folders_with(run, [](const std::filesystem::path& folder) { return is_file(folder / kLockName); });
+}
 
 std::string run_name_of(const std::filesystem::path& run_directory) {
   return read_small_file(run_directory / kLockName, kMostAddressBytes).value_or("");
@@ -170,7 +179,7 @@ std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_dir
 }
 
 bool is_stale(const std::filesystem::path& run_directory) {
-  const char* const name = is_run(run_directory) ? kLockName : kNameBeforeBegin;
+  const char* const name = is_file(run_directory / kLockName) ? kLockName : kNameBeforeBegin;
   const Fd lock(::open((run_directory / name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
@@ -182,14 +191,15 @@ void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolera
   std::filesystem::directory_iterator entry(state_folder.by_descriptor(), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& run = entry->path();
-    const bool has_lock = is_run(run) || is_file(run / kNameBeforeBegin);
-    if (is_run_id(run.filename().string()) && is_folder_of_ours(run) && has_lock) runs.push_back(run);
+    const bool is_ours = is_run_id(run.filename().string()) && is_folder_of_ours(run);
+    if (is_ours && !folders_with(run, has_lock).empty()) runs.push_back(run);
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());
   runs.resize(runs.size() - kept);
   for (const auto& run : runs) {
-    if (is_stale(run)) std::filesystem::remove_all(run, error);
+    const std::vector<std::filesystem::path> parts = folders_with(run, has_lock);
+    if (std::all_of(parts.begin(), parts.end(), is_stale)) std::filesystem::remove_all(run, error);
   }
 }
 

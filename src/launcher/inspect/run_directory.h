@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/fd.h"
@@ -13,20 +14,17 @@ namespace lrun::launcher {
 /// Where runs are kept: $LRUN_STATE, else ~/.local/state/lrun, else /tmp/lrun-<user id>.
 std::filesystem::path state_folder(const Environment& environment);
 
-/// A new run's name: UTC time and random letters, so that names sort by age: '20261121-204530-x7k2q9'.
-std::string make_run_id();
-
-/// True of a name that make_run_id() could have made.
-bool is_run_id(std::string_view name);
-
-/// The folder of one run, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place, the
-/// log files. Others see it as a run from begin() on, and as a living one while its lock is held. The lock is taken
-/// first, so that the folder of a launcher that is killed before begin() is removed with old runs.
+/// The folder of one launcher, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place,
+/// the log files. The launcher of a run that is alone has the run's own folder. In a job of several launchers each has
+/// a part of it, so that they may share the file system. Others see it from begin() on, and as a living one while its
+/// lock is held. The lock is taken first, so that the folder of a launcher that is killed before begin() is removed
+/// with old runs.
 class RunDirectory {
  public:
-  /// \param path  its parent is made, too, where it is missing
+  /// \param path  of the run; its parent is made, too, where it is missing
+  /// \param part  the name of this launcher's part; 'part-2' where that is taken. Empty: the run has this one launcher
   /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
-  explicit RunDirectory(const std::filesystem::path& path);
+  explicit RunDirectory(const std::filesystem::path& path, const std::string& part = {});
 
   /// The run has begun, and answers through its control socket.
   /// \param run_name  the name of the job (--rdzv-id), for run_name_of(); may be empty.
@@ -46,20 +44,25 @@ class RunDirectory {
   [[noreturn]] void refuse_to_lock(int error) const;
 
   Folder state_;
+  std::string run_;  ///< of which this is a part; empty: it is the run's own folder
   Folder folder_;
   Fd lock_;
 };
 
-/// True of a folder that an lrun made for a run, once that has begun.
-bool is_run(const std::filesystem::path& folder);
+/// A new folder in that of a run, for one launcher: 'part', or 'part-2' where that is taken, as launchers of one host
+/// may have its name. The run's is made where it is missing. \throws std::system_error  they cannot be made.
+Folder make_part(const Folder& parent, const std::string& run, const std::string& part);
+
+/// The folders of the launchers of a run that have begun, by name: its own, or its parts. Empty of any other folder.
+std::vector<std::filesystem::path> parts_of_run(const std::filesystem::path& run);
 
 /// The name of the run's job (--rdzv-id); empty: it has none, or it cannot be read.
 std::string run_name_of(const std::filesystem::path& run_directory);
 
-/// When the run made its folder, more exact than its id; the epoch when it is gone.
+/// When the launcher made its folder, more exact than the run's id; the epoch when it is gone.
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory);
 
-/// True when no living lrun holds the run's lock.
+/// True when no living lrun holds the launcher's lock.
 bool is_stale(const std::filesystem::path& run_directory);
 
 /// Removes the oldest of this user's runs beyond `kept` when there are more than `tolerated`. Living runs are never

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "inspect/run_directory.h"
+#include "plan/run_id.h"
 
 namespace lrun::launcher {
 namespace {
@@ -32,9 +33,10 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
   std::error_code error;
   std::filesystem::directory_iterator entry(state_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::filesystem::path& folder = entry->path();
-    if (!is_run(folder)) continue;
-    dated.push_back({run_entry(folder), time_of_run(folder)});
+    std::optional<RunEntry> run = run_in(entry->path());
+    if (!run) continue;
+    const std::filesystem::file_time_type began = time_of_run(run->parts.front());
+    dated.push_back({*std::move(run), began});
   }
   std::sort(dated.begin(), dated.end(), began_before);
   std::vector<RunEntry> runs;
@@ -42,8 +44,13 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
   return runs;
 }
 
-RunEntry run_entry(const std::filesystem::path& folder) {
-  RunEntry run{folder.filename().string(), folder, !is_stale(folder), run_name_of(folder)};
+std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
+  RunEntry run{.id = folder.filename().string(), .folder = folder, .parts = parts_of_run(folder)};
+  if (run.parts.empty()) return std::nullopt;
+  const std::string of_job = folder.parent_path().filename().string();
+  if (!is_run_id(run.id) && is_run_id(of_job)) run.id = of_job;
+  run.alive = !std::all_of(run.parts.begin(), run.parts.end(), is_stale);
+  run.name = run_name_of(run.parts.front());
   if (run.name == run.id || run.name == kUnnamed) run.name.clear();
   return run;
 }

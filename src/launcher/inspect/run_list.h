@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,14 +12,15 @@ namespace lrun::launcher {
 struct RunEntry {
   std::string id;
   std::filesystem::path folder;
-  bool alive = false;     ///< its launcher holds the lock
-  std::string name = {};  ///< of its job (--rdzv-id); empty: the id alone names it
+  std::vector<std::filesystem::path> parts = {};  ///< of its launchers, as parts_of_run(); never empty
+  bool alive = false;                             ///< one of them holds its lock
+  std::string name = {};                          ///< of its job (--rdzv-id); empty: the id alone names it
 
   bool operator==(const RunEntry&) const = default;
 };
 
-/// The run of a folder. \param folder  one for which is_run() holds
-RunEntry run_entry(const std::filesystem::path& folder);
+/// The run that left this folder, or of which it is a part. Empty: none did.
+std::optional<RunEntry> run_in(const std::filesystem::path& folder);
 
 /// All runs in the state folder, oldest first. A folder without a lock of ours is no run. Empty where there is no state
 /// folder.

@@ -53,7 +53,7 @@ inline constexpr ContractVariable kContract[] = {
     {"ZE_AFFINITY_MASK", ContractVariable::Scope::kRank, "the same for GPUs of Intel"},
     {"CUDA_DEVICE_ORDER", ContractVariable::Scope::kRun,
      "'PCI_BUS_ID' where lrun chose GPUs by number; a value set by the user is kept"},
-    {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run"},
+    {"LRUN_RUN_ID", ContractVariable::Scope::kRun, "name of the run, the same on all nodes"},
     {"LRUN_STRATEGY", ContractVariable::Scope::kRun, "'ddp' or another strategy, or 'single' for one device in all"},
     {"LRUN_ACCELERATOR", ContractVariable::Scope::kRun, "'cpu', 'gpu' or 'tpu'"},
     {"LRUN_DEVICES", ContractVariable::Scope::kRank,

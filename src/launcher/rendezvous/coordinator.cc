@@ -110,6 +110,7 @@ void Coordinator::go_on_from(const JobState& state, const std::optional<Ballot>&
   round_ = Round::lost(state.round);
   attempt_ = state.attempt;
   history_ = state.history;
+  run_id_ = state.run_id;
 }
 
 void Coordinator::redirect_to(const std::optional<RendezvousAddress>& target, SteadyTime now) {
@@ -334,8 +335,9 @@ void Coordinator::begin(const std::vector<ConnectionId>& ids) {
   const int number = std::max(round_ ? round_->number() + 1 : 0, newest_round_ + 1);
   std::vector<JoinRecord> records;
   for (const ConnectionId id : ids) records.push_back(roster_.at(id).record);
-  RankAssignment assignment = assign_ranks(records);
+  RankAssignment assignment = assign_ranks(records, run_id_);
   Membership& common = assignment.common;
+  run_id_ = common.run_id;
   common.round = number;
   common.attempt = attempt_;
   common.history = history_;
@@ -537,7 +539,7 @@ std::optional<SteadyTime> Coordinator::deadline() const {
 }
 
 JobState Coordinator::state() const {
-  JobState state{.round = round_ ? round_->number() : 0, .attempt = attempt_, .history = history_};
+  JobState state{.round = round_ ? round_->number() : 0, .attempt = attempt_, .history = history_, .run_id = run_id_};
   for (const auto& [id, launcher] : roster_.launchers()) {
     if (round_ && round_->has(id)) state.members.push_back(launcher.record.token);
   }

@@ -120,6 +120,7 @@ class Coordinator {
   int newest_round_ = -1;             ///< that a launcher has seen
   int attempt_ = 0;                   ///< of the next round, as the launchers say that are ready
   std::string history_;               ///< the same
+  std::string run_id_;                ///< of the job, since its first round
   std::string who_left_;              ///< the first node for which there was no next round
   std::optional<SteadyTime> review_;  ///< whether a spare waits for a rank that is taken for good
   Outbox outbox_;

@@ -12,6 +12,7 @@ struct JobState {
   int round = 0;                            ///< the last that has begun
   int attempt = 0;                          ///< restarts used so far
   std::string history = {};                 ///< of the attempts, as in kReady
+  std::string run_id = {};                  ///< as Membership::run_id; empty: no round has begun
   std::string leader = {};                  ///< the token of the last leader
   std::vector<std::string> members = {};    ///< tokens of those in the round
   std::optional<std::string> outcome = {};  ///< the job is over: its outcome, empty when it succeeded

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/numeric_address.h"
+#include "plan/run_id.h"
 
 namespace lrun::launcher {
 namespace {
@@ -27,8 +28,9 @@ bool is_sound(const JoinRecord& record) {
   const bool rank = !record.node_rank || is_within(*record.node_rank, 0, kMostNodesOfAJob - 1);
   const bool nodes =
       record.min_nodes >= 1 && record.min_nodes <= record.max_nodes && record.max_nodes <= kMostNodesOfAJob;
-  return addresses && rank && nodes && !record.token.empty() && is_within(record.workers, 1, kMostWorkersOfANode) &&
-         is_within(record.store_port, 1, kMostPort) && is_within(record.standby_port, 0, kMostPort);
+  return addresses && rank && nodes && is_run_id(record.run_id) && !record.token.empty() &&
+         is_within(record.workers, 1, kMostWorkersOfANode) && is_within(record.store_port, 1, kMostPort) &&
+         is_within(record.standby_port, 0, kMostPort);
 }
 
 }  // namespace

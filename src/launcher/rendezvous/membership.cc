@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/numeric_address.h"
+#include "plan/run_id.h"
 #include "rendezvous/join_record.h"
 
 namespace lrun::launcher {
@@ -117,7 +118,7 @@ bool has_line(const Membership& membership) {
 
 bool is_consistent(const Membership& membership) {
   const Member& self = membership.self;
-  return is_within(membership.num_nodes, 1, kMostNodesOfAJob) &&
+  return is_within(membership.num_nodes, 1, kMostNodesOfAJob) && is_run_id(membership.run_id) &&
          is_within(membership.world_size, 1, kMostWorkersOfAJob) && membership.round >= 0 && membership.attempt >= 0 &&
          is_within(membership.master_port, 1, kMostPort) &&
          membership.first_names.size() == named_of(membership.num_nodes) &&
@@ -152,6 +153,7 @@ std::string to_json(const Membership& membership) {
                {"history", membership.history},
                {"num_nodes", membership.num_nodes},
                {"world_size", membership.world_size},
+               {"run_id", membership.run_id},
                {"run_name", membership.run_name},
                {"master_addr", membership.master_addr},
                {"master_port", membership.master_port},
@@ -197,6 +199,7 @@ std::optional<Membership> membership_from_json(std::string_view common, std::str
     membership.history = json.at("history").get<std::string>();
     membership.num_nodes = json_integer(json.at("num_nodes"));
     membership.world_size = json_integer(json.at("world_size"));
+    membership.run_id = json.at("run_id").get<std::string>();
     membership.run_name = json.at("run_name").get<std::string>();
     membership.master_addr = json.at("master_addr").get<std::string>();
     membership.master_port = json_integer(json.at("master_port"));

@@ -46,7 +46,8 @@ struct Membership {
   std::string history = {};  ///< of the attempts so far, as in kReady; opaque here
   int num_nodes = 1;
   int world_size = 1;
-  std::string run_name = {};  ///< of the job, equal on all nodes; empty on one node: the plan's
+  std::string run_id = {};    ///< of the job, the same in all rounds; empty on one node: the plan's
+  std::string run_name = {};  ///< of the job; empty on one node: the plan's
   std::string master_addr;
   int master_port = 0;
   std::map<int, int> nodes_by_workers;   ///< how many nodes have so many workers, for each number that there is

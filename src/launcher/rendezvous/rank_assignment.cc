@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/numeric_address.h"
+#include "plan/run_id.h"
 
 namespace lrun::launcher {
 namespace {
@@ -67,6 +68,9 @@ void place_node(LaunchPlan& placed, const Membership& membership) {
   placed.num_nodes = membership.num_nodes;
 }
 
+/// An lrun that starts the others names the run by an id that it has made.
+std::string id_of_job(const JoinRecord& first) { return is_run_id(first.run_name) ? first.run_name : first.run_id; }
+
 }  // namespace
 
 std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
@@ -94,7 +98,7 @@ std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
   return order;
 }
 
-RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
+RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes, const std::string& run_id) {
   RankAssignment assignment;
   Membership& common = assignment.common;
   std::vector<Member>& members = assignment.members;
@@ -119,7 +123,8 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes) {
     if (members.size() > 1) continue;
     common.master_addr = members.front().address;
     common.master_port = node.store_port;
-    common.run_name = node.run_name.empty() ? node.run_id : node.run_name;
+    common.run_id = run_id.empty() ? id_of_job(node) : run_id;
+    common.run_name = node.run_name.empty() ? common.run_id : node.run_name;
   }
   count_roles(members);
   count_nodes(members, common.nodes_by_workers);
@@ -139,6 +144,7 @@ void place_anew(LaunchPlan& placed, const Membership& membership) {
   placed.world_size = membership.world_size;
   placed.master_addr = membership.master_addr;
   placed.master_port = membership.master_port;
+  if (!membership.run_id.empty()) placed.run_id = membership.run_id;
   if (!membership.run_name.empty()) placed.run_name = membership.run_name;
   placed.other_roles_before = self.base_rank - self.base_role_rank;
   placed.role_world_size = self.role_world_size;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "plan/launch_plan.h"
@@ -17,9 +18,10 @@ struct RankAssignment {
 };
 
 /// Places the nodes that joined, in their order of node ranks, and gives ranks to their workers. The master is node 0.
+/// \param run_id  of the job; empty: this is its first round, and node 0's becomes the job's
 ///
 /// A node that reached the leader over loopback is on its host: others reach it where they reached the leader.
-RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes);
+RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes, const std::string& run_id = {});
 
 /// Indices of `nodes` in the order of their node ranks. A node gets the rank that it asked for, if there are so many
 /// nodes and no other node has asked for it. The others follow by address (as a number: 10.0.0.2 comes before

@@ -66,7 +66,9 @@ void FailingOver::lead(const Ballot& ballot) {
   const Membership& round = *context_.part.membership;
   JobServers& servers = context_.servers;
   servers.lead_from_standby();
-  servers.rendezvous()->resume({.round = round.round, .attempt = round.attempt, .history = round.history}, ballot);
+  const JobState state{
+      .round = round.round, .attempt = round.attempt, .history = round.history, .run_id = round.run_id};
+  servers.rendezvous()->resume(state, ballot);
   context_.open_link(servers.own_address(), servers.record().standby_port, context_.plan.heartbeat,
                      round.self.node_rank);
   context_.watch_endpoint();  // where the lost leader may be started again

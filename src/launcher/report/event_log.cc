@@ -96,16 +96,17 @@ void EventLog::run_started(const LaunchPlan& plan, const Membership& membership,
   write_first(
       "run_started",
       fmt::format(
-          R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"attempt":{},"workers":{}}})",
+          R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"round":{},"attempt":{},"workers":{}}})",
           json_string(plan.run_id), json_array(without_end(plan.argv)), typed_fields(command_line),
           json_string(text_of(plan.strategy.value)), plan.world_size, membership.master_port, ::getpid(),
-          json_string(logs.string()), membership.attempt, started(workers)));
+          json_string(logs.string()), membership.round, membership.attempt, started(workers)));
 }
 
-void EventLog::attempt_started(int attempt, const std::vector<Worker>& workers, const std::filesystem::path& logs) {
+void EventLog::attempt_started(const Membership& membership, const std::vector<Worker>& workers,
+                               const std::filesystem::path& logs) {
   if (!file_) return;
-  write_first("attempt_started", fmt::format(R"({{"attempt":{},"logs":{},"workers":{}}})", attempt,
-                                             json_string(logs.string()), started(workers)));
+  write_first("attempt_started", fmt::format(R"({{"round":{},"attempt":{},"logs":{},"workers":{}}})", membership.round,
+                                             membership.attempt, json_string(logs.string()), started(workers)));
 }
 
 void EventLog::restarting(int attempt, Duration delay) {

@@ -38,7 +38,8 @@ class EventLog {
                    const std::filesystem::path& logs, const std::vector<std::string>& command_line);
   /// The next attempt's workers run; the first attempt's are part of run_started(). A change of nodes starts an attempt
   /// again, with log files of its own. \param logs  as of run_started()
-  void attempt_started(int attempt, const std::vector<Worker>& workers, const std::filesystem::path& logs);
+  void attempt_started(const Membership& membership, const std::vector<Worker>& workers,
+                       const std::filesystem::path& logs);
   /// An attempt failed, and the next one begins after `delay`.
   void restarting(int attempt, Duration delay);
   /// A worker has reached the store for the first time in its attempt.

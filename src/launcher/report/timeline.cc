@@ -61,6 +61,7 @@ void add_workers(Timeline& timeline, const Json& event, int attempt, int order) 
     worker.local_rank = started.at("local_rank").get<int>();
     worker.pid = started.at("pid").get<pid_t>();
     worker.attempt = attempt;
+    worker.round = event.value("round", order);  // an older lrun does not tell
     worker.logs = logs;
     worker.spawned_ms = time_of(timeline, event);
     worker.clock_ahead_ms = clock_time_of(event) - worker.spawned_ms;
@@ -151,12 +152,43 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
   }
 }
 
+/// Larger than all orders in it.
+int order_after(const Timeline& timeline) {
+  int last = 0;
+  for (const Milestone& mark : timeline.marks) last = std::max(last, mark.order);
+  for (const WorkerSpan& worker : timeline.workers) {
+    last = std::max({last, worker.spawned_order, worker.ended_order});
+    for (const Milestone& milestone : worker.milestones) last = std::max(last, milestone.order);
+  }
+  return last + 1;
+}
+
+/// \param order  that of its first event
+void add_part(Timeline& all, Timeline part, int order) {
+  for (WorkerSpan& worker : part.workers) {
+    worker.spawned_order += order;
+    worker.ended_order += order;
+    for (Milestone& milestone : worker.milestones) milestone.order += order;
+    all.workers.push_back(std::move(worker));
+  }
+  for (Milestone& mark : part.marks) {
+    const bool is_known = std::any_of(all.marks.begin(), all.marks.end(),
+                                      [&](const Milestone& known) { return known.what == mark.what; });
+    mark.order += order;
+    if (!is_known) all.marks.push_back(std::move(mark));
+  }
+  if (part.ended_ms <= all.ended_ms) return;
+  all.ended_ms = part.ended_ms;
+  all.reason = part.reason;
+  all.exit_code = part.exit_code;
+}
+
 }  // namespace
 
 std::vector<WorkerSpan> Timeline::last_workers() const {
   std::vector<WorkerSpan> last;
   for (const WorkerSpan& worker : workers) {
-    if (worker.spawned_order == workers.back().spawned_order) last.push_back(worker);
+    if (worker.round == workers.back().round) last.push_back(worker);
   }
   return last;
 }
@@ -200,6 +232,22 @@ std::optional<Timeline> timeline_from_events(std::string_view events) {
     }
   }
   return timeline.started_ms == 0 ? std::nullopt : std::optional(std::move(timeline));
+}
+
+Timeline merged(std::vector<Timeline> parts) {
+  const auto first = std::min_element(parts.begin(), parts.end(), [](const Timeline& one, const Timeline& other) {
+    return one.started_ms < other.started_ms;
+  });
+  Timeline all = *first;
+  int order = order_after(all);
+  for (auto part = parts.begin(); part != parts.end(); ++part) {
+    if (part == first) continue;
+    add_part(all, std::move(*part), order);
+    order = order_after(all);
+  }
+  std::stable_sort(all.workers.begin(), all.workers.end(),
+                   [](const WorkerSpan& one, const WorkerSpan& other) { return one.round < other.round; });
+  return all;
 }
 
 }  // namespace lrun::launcher

@@ -19,13 +19,14 @@ struct Milestone {
   bool operator==(const Milestone&) const = default;
 };
 
-/// One worker of one attempt.
+/// One worker of one start. Nodes that come or go start an attempt again.
 struct WorkerSpan {
   enum class Fate { kRunning, kSucceeded, kFailed, kStopped };
 
   int rank = 0;
   int local_rank = 0;
   int attempt = 0;
+  int round = 0;  ///< grows with every start of workers, on all nodes of a job together
   pid_t pid = 0;
   std::string logs;  ///< the folder of its attempt's log files; empty: it has none
   std::int64_t spawned_ms = 0;
@@ -55,12 +56,12 @@ struct Timeline {
   std::int64_t ended_ms = 0;           ///< 0: it has no end
   std::string reason;                  ///< 'succeeded', 'worker_failed', …; empty without an end
   int exit_code = 0;
-  std::vector<WorkerSpan> workers;  ///< by attempt, then as they were started
+  std::vector<WorkerSpan> workers;  ///< by round, then as they were started
   std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restarting'
 
   /// The time that a picture must reach: the end, or the last thing known.
   [[nodiscard]] std::int64_t last_ms() const;
-  /// Those that were started last: of a time before the nodes of the job changed there may be others with their ranks.
+  /// Those of the last round: of a time before the nodes of the job changed there may be others with their ranks.
   [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
@@ -70,6 +71,10 @@ struct Timeline {
 /// Reads events.jsonl. Lines that are not understood, or not whole, are passed over: events are added over time. Empty
 /// when nothing says how the run began. Pure.
 std::optional<Timeline> timeline_from_events(std::string_view events);
+
+/// The timelines of the launchers of a job as one, by their clocks. It has once what all of them tell. Pure.
+/// \param parts  at least one
+Timeline merged(std::vector<Timeline> parts);
 
 /// The text of `lrun report`: the command, when it began and how long it took, then all events in order. An event of
 /// several ranks is one line with the time of the first and the last.

@@ -9,10 +9,14 @@
 
 namespace lrun::launcher {
 
+/// The name of this launcher's part of the run's folder: its host, or 'rank_3'. Empty: the run has no other launcher.
+std::string part_of(const LaunchPlan& plan);
+
 /// Where a run's log files and error files are.
 ///
-/// lrun: the run directory, or `<--log-dir>/<run id>`. torchrun: `<base>/<--rdzv-id or none>_<8 letters>`, where the
-/// base is --log-dir or a new folder `torchelastic_<8 letters>` below TMPDIR. Nothing is made before make().
+/// lrun: the run directory, or `<--log-dir>/<run id>`, in a job of several launchers `<run id>/<part>`. torchrun:
+/// `<base>/<--rdzv-id or none>_<8 letters>`, where the base is --log-dir or a new folder `torchelastic_<8 letters>`
+/// below TMPDIR. Nothing is made before make().
 class LogFolder {
  public:
   LogFolder(const LaunchPlan& plan, const Environment& environment);
@@ -38,6 +42,7 @@ class LogFolder {
   std::filesystem::path base_;  ///< where a folder is to be made; empty: the run directory has the files
   std::string new_base_;        ///< a folder of our own in it, and the files' folder in that; empty: none
   std::string name_;
+  std::string part_;  ///< of the run that is this launcher's; empty: it has the whole folder
   Folder made_in_;
   Folder made_;
   const Folder* folder_ = nullptr;

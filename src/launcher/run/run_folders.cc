@@ -24,6 +24,7 @@ std::filesystem::path absolute_where_it_can_be(const std::filesystem::path& path
 
 RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
     : path_(absolute_where_it_can_be(state_folder(environment)) / plan.run_id),
+      part_(part_of(plan)),
       run_name_(plan.run_name),
       log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),
       logs_(plan, environment) {}
@@ -33,7 +34,7 @@ bool RunFolders::is_run_removed() const { return run_ && run_->folder().is_remov
 std::string RunFolders::make(bool has_to_log) {
   std::string refusal;
   try {
-    if (!run_) run_.emplace(path_);
+    if (!run_) run_.emplace(path_, part_);
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
     refusal = refusal_text(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");

@@ -49,6 +49,7 @@ class RunFolders {
 
  private:
   std::filesystem::path path_;
+  std::string part_;  ///< of the run that is this launcher's; empty: it is the only one
   std::string run_name_;
   const char* log_option_;
   std::optional<RunDirectory> run_;

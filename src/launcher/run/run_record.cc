@@ -47,7 +47,7 @@ void RunRecord::open() {
 
 void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) {
   if (std::exchange(has_started_, true)) {
-    events_.attempt_started(attempt.membership().attempt, attempt.workers(), attempt.files().path());
+    events_.attempt_started(attempt.membership(), attempt.workers(), attempt.files().path());
   } else {
     events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path(),
                         remembered_command_line());

@@ -54,7 +54,7 @@ std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionO
   if (world.world_size == 1) return make_collectives(backend, group);
   group.store = store_of(world);
   // A store may outlive an attempt: ranks of a new attempt must not read the keys of the last. lrun's store is new in
-  // each attempt, and LRUN_RUN_ID differs on every node.
+  // each attempt.
   const std::string run = world.source == WorldSource::kLrun ? std::string() : world.run_id;
   group.name = run + "/" + std::to_string(world.restart_count);
   return make_collectives(backend, group);

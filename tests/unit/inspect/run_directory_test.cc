@@ -35,13 +35,6 @@ TEST(StateFolder, IsTheUsersWishElseBelowHome) {
   EXPECT_EQ(state_folder(environment), "/s");
 }
 
-TEST(RunId, IsUniqueAndSortsByTime) {
-  std::set<std::string> ids;
-  for (int i = 0; i < 1000; ++i) ids.insert(make_run_id());
-  EXPECT_EQ(ids.size(), 1000U);
-  EXPECT_EQ(ids.begin()->size(), std::string("20261121-204530-abcdef").size());
-}
-
 TEST_F(RunDirectoryTest, IsPrivateAndLockedWhileItLives) {
   std::optional<RunDirectory> run(begun_run(state_ / "deep" / "run"));
   struct stat status {};
@@ -74,7 +67,7 @@ TEST_F(RunDirectoryTest, PruningTakesWhatALauncherLeftThatWasKilledBeforeItsRunB
   { const RunDirectory run(state_ / abandoned); }
   const RunDirectory living(state_ / starting);
   (void)begun_run(state_ / begun);
-  EXPECT_FALSE(is_run(state_ / abandoned));
+  EXPECT_TRUE(parts_of_run(state_ / abandoned).empty());
   prune_runs(Folder::open(state_), 1, 1);
   EXPECT_FALSE(std::filesystem::exists(state_ / abandoned));
   EXPECT_TRUE(std::filesystem::exists(state_ / starting));
@@ -83,10 +76,37 @@ TEST_F(RunDirectoryTest, PruningTakesWhatALauncherLeftThatWasKilledBeforeItsRunB
 
 TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (int i = 0; i < 20; ++i) std::filesystem::create_directory(state_ / ("zz" + std::to_string(i)));
-  const std::vector<std::string> runs{make_run_id(), make_run_id()};
+  const std::vector<std::string> runs{"20260102-030400-abc123", "20260102-030401-abc123"};
   for (const std::string& run : runs) (void)begun_run(state_ / run);
   prune_runs(Folder::open(state_), 2, 2);
   for (const std::string& run : runs) EXPECT_TRUE(std::filesystem::exists(state_ / run));
+}
+
+TEST_F(RunDirectoryTest, PruningTakesAJobWhenNoneOfItsLaunchersLives) {
+  const std::filesystem::path ended = state_ / "20260102-030400-abc123";
+  const std::filesystem::path living = state_ / "20260102-030401-abc123";
+  const std::filesystem::path newest = state_ / "20260102-030402-abc123";
+  RunDirectory launcher(living, "b");
+  launcher.begin({});
+  for (const auto& job : {ended, living}) RunDirectory(job, "a").begin({});
+  (void)begun_run(newest);
+  prune_runs(Folder::open(state_), 1, 1);
+  EXPECT_FALSE(std::filesystem::exists(ended));
+  EXPECT_TRUE(std::filesystem::exists(living / "a")) << "it goes with the job";
+  EXPECT_TRUE(std::filesystem::exists(newest));
+}
+
+TEST_F(RunDirectoryTest, LaunchersOfOneNameHavePartsOfTheirOwn) {
+  const std::filesystem::path job = state_ / "job";
+  RunDirectory first(job, "host");
+  RunDirectory second(job, "host");
+  EXPECT_EQ(first.path(), job / "host");
+  EXPECT_EQ(second.path(), job / "host-2");
+  first.remove();
+  EXPECT_FALSE(std::filesystem::exists(job / "host"));
+  EXPECT_TRUE(std::filesystem::exists(job / "host-2"));
+  second.remove();
+  EXPECT_TRUE(std::filesystem::is_empty(state_)) << "the last one takes the job's folder along";
 }
 
 TEST_F(RunDirectoryTest, RefusesAFolderThatOthersCouldTamperWith) {

@@ -24,7 +24,8 @@ TEST(RunList, HoldsRunsOldestFirstAndSaysWhichLive) {
   (void)listed_run(state / "b");
   const RunDirectory living = listed_run(state / "a");
   std::filesystem::create_directory(state / "no-run");
-  EXPECT_EQ(list_runs(state), (std::vector<RunEntry>{{"a", state / "a", true}, {"b", state / "b", false}}));
+  EXPECT_EQ(list_runs(state),
+            (std::vector<RunEntry>{{"a", state / "a", {state / "a"}, true}, {"b", state / "b", {state / "b"}, false}}));
   EXPECT_FALSE(std::filesystem::exists(state / "no-run" / "lock")) << "who only looks leaves nothing";
   EXPECT_TRUE(list_runs(state / "none").empty());
   std::filesystem::remove_all(state);
@@ -49,21 +50,21 @@ TEST(RunList, RunsOfTheSameSecondStandInTheOrderOfTheirStart) {
 }
 
 TEST(RunList, ARunIsNamedByItsIdItsBeginningOrItsEnd) {
-  const RunEntry old{"20260101-aaa", "/s/20260101-aaa", false};
-  const RunEntry recent{"20260102-bbb", "/s/20260102-bbb", true};
+  const RunEntry old{.id = "20260101-aaa"};
+  const RunEntry recent{.id = "20260102-bbb"};
   const std::vector<RunEntry> runs{old, recent};
   EXPECT_EQ(runs_named(runs, "20260102-bbb"), std::vector{recent});
   EXPECT_EQ(runs_named(runs, "bbb"), std::vector{recent});
   EXPECT_EQ(runs_named(runs, "20260101"), std::vector{old});
   EXPECT_EQ(runs_named(runs, "2026"), runs);
   EXPECT_TRUE(runs_named(runs, "ccc").empty());
-  EXPECT_EQ(runs_named({{"a", "", false}, {"ab", "", false}}, "a").size(), 1U) << "the whole id beats a beginning";
+  EXPECT_EQ(runs_named({{.id = "a"}, {.id = "ab"}}, "a").size(), 1U) << "the whole id beats a beginning";
 }
 
 TEST(RunList, ARunIsNamedByItsJobToo) {
-  const RunEntry first{"20260101-aaa", "", false, "resnet"};
-  const RunEntry second{"20260102-bbb", "", true, "resnet"};
-  const RunEntry other{"20260103-ccc", "", true, "resnet-50"};
+  const RunEntry first{.id = "20260101-aaa", .name = "resnet"};
+  const RunEntry second{.id = "20260102-bbb", .name = "resnet"};
+  const RunEntry other{.id = "20260103-ccc", .name = "resnet-50"};
   const std::vector<RunEntry> runs{first, second, other};
   EXPECT_EQ(runs_named(runs, "resnet"), (std::vector{first, second})) << "the whole name beats a beginning";
   EXPECT_EQ(runs_named(runs, "resnet-"), std::vector{other});
@@ -78,9 +79,28 @@ TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
   (void)listed_run(state / "a", "resnet");
   (void)listed_run(state / "b", "b");
   (void)listed_run(state / "c", "none");
-  EXPECT_EQ(run_entry(state / "a").name, "resnet");
-  EXPECT_EQ(run_entry(state / "b").name, "");
-  EXPECT_EQ(run_entry(state / "c").name, "");
+  EXPECT_EQ(run_in(state / "a")->name, "resnet");
+  EXPECT_EQ(run_in(state / "b")->name, "");
+  EXPECT_EQ(run_in(state / "c")->name, "");
+  std::filesystem::remove_all(state);
+}
+
+TEST(RunList, AJobOfSeveralLaunchersIsOneRunAndLivesAsLongAsOneOfThem) {
+  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path state = pattern;
+  const std::filesystem::path job = state / "20260102-030405-abc123";
+  RunDirectory first(job, "b");
+  first.begin("resnet");
+  {
+    RunDirectory second(job, "a");
+    second.begin("resnet");
+  }
+  const RunDirectory waits(job, "c");
+  const RunEntry all{job.filename(), job, {job / "a", job / "b"}, true, "resnet"};
+  EXPECT_EQ(list_runs(state), std::vector{all}) << "a launcher that has not begun is not seen";
+  EXPECT_EQ(run_in(job / "a"), (RunEntry{all.id, job / "a", {job / "a"}, false, "resnet"}));
+  EXPECT_EQ(run_in(job / "c"), std::nullopt);
   std::filesystem::remove_all(state);
 }
 

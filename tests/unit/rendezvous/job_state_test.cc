@@ -24,7 +24,12 @@ TEST(JobState, FitsIntoAnEtcd) {
 }
 
 TEST(JobState, IsReadAsItWasWritten) {
-  const JobState state{.round = 4, .attempt = 2, .history = "a \"b\"", .leader = "h/1", .members = {"h/1", "i/2"}};
+  const JobState state{.round = 4,
+                       .attempt = 2,
+                       .history = "a \"b\"",
+                       .run_id = "20260101-000000-abcdef",
+                       .leader = "h/1",
+                       .members = {"h/1", "i/2"}};
   EXPECT_EQ(job_state_from_json(to_json(state)), state);
   for (const char* const text : {"", "{}", R"({"round":-1,"attempt":0,"history":"","holder":"","members":[]})",
                                  R"({"round":1,"attempt":0,"history":"","holder":"","members":[3]})"}) {

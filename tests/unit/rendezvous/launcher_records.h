@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,11 +12,17 @@
 namespace lrun::test {
 using namespace launcher;
 
+/// '10.0.0.7': '20260102-030405-000007'.
+inline std::string run_id_of(const std::string& address) {
+  const std::string last = address.substr(address.find_last_of(".:") + 1);
+  return "20260102-030405-" + std::string(6 - std::min<std::size_t>(6, last.size()), '0') + last;
+}
+
 /// A node as tests of the rendezvous describe it.
 inline JoinRecord node_at(const std::string& address, int workers = 1, std::optional<int> node_rank = {}) {
   JoinRecord record;
   record.token = "token of " + address;
-  record.run_id = "run-of-" + address;
+  record.run_id = run_id_of(address);
   record.node = "node-" + address;
   record.address = address;
   record.leader_address = "10.0.0.1";

@@ -8,6 +8,7 @@ namespace lrun::launcher {
 namespace {
 
 using test::node_at;
+using test::run_id_of;
 using test::seen_by;
 using test::with_role;
 
@@ -104,7 +105,24 @@ TEST(Place, NumbersTheWorkersOfOurNode) {
   EXPECT_EQ(placed.other_roles_before, 3);
   EXPECT_EQ(placed.role_world_size, 2);
   EXPECT_EQ(placed.master_addr, "10.0.0.1");
-  EXPECT_EQ(placed.run_name, "run-of-10.0.0.1") << "node 0's, where nobody has named the run";
+  EXPECT_EQ(placed.run_id, run_id_of("10.0.0.1")) << "node 0's";
+  EXPECT_EQ(placed.run_name, placed.run_id) << "nobody has named the run";
+}
+
+TEST(RankAssignment, TheJobKeepsTheIdOfItsFirstRound) {
+  const std::string id = "20260101-000000-abcdef";
+  const RankAssignment later = assign_ranks({node_at("10.0.0.1"), node_at("10.0.0.2")}, id);
+  EXPECT_EQ(later.common.run_id, id);
+  EXPECT_EQ(later.common.run_name, id);
+}
+
+TEST(RankAssignment, AnLrunThatStartedTheOthersHasGivenTheJobItsId) {
+  std::vector<JoinRecord> nodes{node_at("10.0.0.1"), node_at("10.0.0.2")};
+  for (JoinRecord& node : nodes) node.run_name = "20260101-000000-abcdef";
+  EXPECT_EQ(assign_ranks(nodes).common.run_id, "20260101-000000-abcdef");
+  for (JoinRecord& node : nodes) node.run_name = "resnet";
+  EXPECT_EQ(assign_ranks(nodes).common.run_id, run_id_of("10.0.0.1"));
+  EXPECT_EQ(assign_ranks(nodes).common.run_name, "resnet");
 }
 
 }  // namespace

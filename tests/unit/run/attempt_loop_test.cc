@@ -225,7 +225,7 @@ TEST_F(AttemptLoopInJobTest, ALostNodeIsNoRestart) {
   EXPECT_EQ(verdict.exit_code, 0);
   EXPECT_EQ(verdict.restarts, 0);
   EXPECT_THAT(sink.text(), HasSubstr("all workers start again on 1 of 1:2 nodes: world size 1"));
-  EXPECT_TRUE(fs::exists(run_folder() / "attempt_0"));
+  EXPECT_TRUE(fs::exists(run_folder() / plan.nodes.front().name / "attempt_0"));
 }
 
 TEST_F(AttemptLoopInJobTest, ASignalWhileTheOthersAreWaitedForEndsThisNode) {

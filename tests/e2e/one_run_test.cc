@@ -1,0 +1,97 @@
+// The launchers of a job are one run: one id, one folder where they share the file system, and one answer to each verb.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "support/elastic_jobs.h"
+
+namespace lrun::test {
+namespace {
+
+class OneRun : public ElasticJobs {
+ protected:
+  /// What a verb prints about the runs of the launchers.
+  std::string verb(const Words& words) {
+    LrunProcess lrun(words, shared_);
+    EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+    return lrun.out();
+  }
+
+  [[nodiscard]] std::vector<std::filesystem::path> folders() const {
+    std::vector<std::filesystem::path> all;
+    for (const auto& entry : std::filesystem::directory_iterator(state_.path())) all.push_back(entry.path());
+    return all;
+  }
+
+  const TemporaryFolder state_;
+  const LrunProcess::Options shared_{.environment = {{"LRUN_STATE", state_.path().string()}}};
+};
+
+TEST_F(OneRun, OfAllLaunchersOfAJob) {
+  const Words program = shell("echo $LRUN_RUN_ID of $RANK; while [ ! -e " + end_.string() + " ]; do sleep 0.01; done");
+  Job job({"--num_nodes", "2", "-n", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program, shared_);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
+  for (const char* const rank : {" of 0", " of 1"}) ASSERT_TRUE(first.wait_for(rank)) << first.err();
+  for (const char* const rank : {" of 2", " of 3"}) ASSERT_TRUE(second.wait_for(rank)) << second.err();
+  ASSERT_TRUE(eventually([&] { return count(verb({"status"}), "rank ") == 4; })) << verb({"status"});
+  ASSERT_EQ(folders().size(), 1U);
+  const std::string id = folders().front().filename();
+  end();
+  expect_success({&first, &second});
+
+  EXPECT_EQ(verb({"logs"}), "[0] " + id + " of 0\n[1] " + id + " of 1\n[2] " + id + " of 2\n[3] " + id + " of 3\n");
+  EXPECT_EQ(verb({"logs", "3"}), "[3] " + id + " of 3\n");
+  const std::string runs = verb({"runs"});
+  EXPECT_EQ(count(runs, "\n"), 2U) << "a heading, and one run: " << runs;
+  EXPECT_TRUE(contains(runs, id)) << runs;
+  const std::string report = verb({"report"});
+  for (const char* const line : {"ranks 0-3: spawned", "ranks 0-3: exited with code 0", "the run ended: succeeded"}) {
+    EXPECT_EQ(count(report, line), 1U) << report;
+  }
+}
+
+TEST_F(OneRun, NamesTheHostAndTheFilesOfACulprit) {
+  const Words program = shell("if [ $RANK = 1 ]; then echo last words; exit 7; fi; exec sleep 1000");
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program, shared_);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
+  EXPECT_EQ(first.wait().code, 7) << first.err();
+  EXPECT_EQ(second.wait().code, 7) << second.err();
+  const std::size_t at = first.err().find("; logs on ");
+  ASSERT_NE(at, std::string::npos) << first.err();
+  const std::string place = first.err().substr(first.err().find(": /", at) + 2);
+  const std::filesystem::path logs = place.substr(0, place.find('\n'));
+  std::ifstream file(logs / "stdout.log");
+  std::string line;
+  EXPECT_TRUE(std::getline(file, line)) << first.err();
+  EXPECT_EQ(line, "last words");
+  EXPECT_TRUE(contains(second.err(), "; logs: " + logs.parent_path().string() + "\n")) << second.err();
+}
+
+TEST_F(OneRun, GoesOnUnderItsIdWhereNodesComeAndGo) {
+  const Words program = shell("echo $LRUN_RUN_ID of $RANK/$WORLD_SIZE; trap 'exit 0' TERM; while [ ! -e " +
+                              end_.string() + " ]; do sleep 0.01; done");
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program, shared_);
+  ASSERT_TRUE(first.wait_for(" of 0/1")) << first.err();
+  LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
+  ASSERT_TRUE(second.wait_for(" of 1/2")) << second.err();
+  kill_whole(first);  // the leader
+  ASSERT_TRUE(second.wait_for(" of 0/1")) << second.err();
+  LrunProcess& third = job.start({"--node-rank", "0"}, program, shared_);
+  ASSERT_TRUE(third.read_until([&] { return contains(third.out(), "/2\n"); })) << third.err();
+  end();
+  expect_success({&second, &third});
+  ASSERT_EQ(folders().size(), 1U);
+  const std::string id = folders().front().filename();
+  EXPECT_TRUE(contains(third.out(), id)) << third.out();
+  const std::string logs = verb({"logs", "--attempt", "0"});
+  EXPECT_EQ(count(logs, id + " of "), 6U) << "of every start: " << logs;
+}
+
+}  // namespace
+}  // namespace lrun::test
