@@ -87,9 +87,14 @@ void kill_cgroup(int folder) noexcept {
 RunCgroup RunCgroup::make(std::string_view name, const fs::path& root) {
   const fs::path parent = own_folder(root);
   if (parent.empty()) return {};
-  fs::path folder = parent / (std::string(kPrefix) += name);
-  constexpr int kMostTries = 3;  // a run that ends meanwhile may remove one that is not locked yet
-  for (int tries = 0; tries < kMostTries && ::mkdir(folder.c_str(), 0755) == 0; ++tries) {
+  const std::string first = (parent / (std::string(kPrefix) += name)).string();
+  constexpr int kMostTries = 64;  // launchers of one job have one name; an ending run may remove what is not locked yet
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    fs::path folder = tries == 0 ? first : first + '-' + std::to_string(tries + 1);
+    if (::mkdir(folder.c_str(), 0755) != 0) {
+      if (errno != EEXIST) break;
+      continue;
+    }
     Fd fd = open_folder(folder);
     const bool usable = !fd || ::faccessat(fd.get(), kKillFile, W_OK, 0) == 0;
     if (usable && fd && lock(fd)) return {std::move(fd), std::move(folder)};

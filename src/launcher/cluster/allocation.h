@@ -138,7 +138,8 @@ struct JobPlace {
   int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
                       ///< the process.
   std::optional<TaskPlace> task =
-      {};  ///< set for a launcher that starts one rank; empty: it starts all ranks of its node
+      {};                   ///< set for a launcher that starts one rank; empty: it starts all ranks of its node
+  std::string run_id = {};  ///< that the head has made; empty: launchers make one each, and agree on one of them
 
   bool operator==(const JobPlace&) const = default;
 };

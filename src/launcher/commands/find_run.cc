@@ -89,28 +89,31 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
                               : "the last one was '" + all.back().id + "'; 'lrun report' says how it ended");
 }
 
-std::optional<Timeline> find_timeline(const RunEntry& run) {
-  std::vector<Timeline> parts;
+RunFiles read_run(const RunEntry& run) {
+  std::vector<Timeline> timelines;
+  std::vector<std::filesystem::path> folders;
   for (const std::filesystem::path& part : run.parts) {
     const std::optional<std::string> events = read_small_file(part / "events.jsonl", kMostEventBytes);
     std::optional<Timeline> timeline = events ? timeline_from_events(*events) : std::nullopt;
-    if (timeline) parts.push_back(*std::move(timeline));
+    if (!timeline) continue;
+    timelines.push_back(*std::move(timeline));
+    folders.push_back(part);
   }
-  return parts.empty() ? std::nullopt : std::optional(merged(std::move(parts)));
+  const std::filesystem::path& decides = timelines.empty() ? run.parts.front() : folders[deciding_part(timelines)];
+  RunFiles files;
+  if (!run.alive) files.result = read_small_file(decides / "result.json", kMostResultBytes);
+  if (timelines.empty()) return files;
+  files.timeline = merged(std::move(timelines));
+  if (!run.alive) return files;
+  files.timeline->ended_ms = 0;  // a launcher may have left the job
+  files.timeline->reason.clear();
+  files.timeline->exit_code = 0;
+  return files;
 }
 
-Timeline timeline_of(const RunEntry& run) {
-  std::optional<Timeline> timeline = find_timeline(run);
-  if (!timeline) throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
-  return *std::move(timeline);
-}
-
-std::optional<std::string> find_result(const RunEntry& run) {
-  for (const std::filesystem::path& part : run.parts) {
-    std::optional<std::string> result = read_small_file(part / "result.json", kMostResultBytes);
-    if (result) return result;
-  }
-  return std::nullopt;
+Timeline timeline_in(RunFiles files, const RunEntry& run) {
+  if (files.timeline) return *std::move(files.timeline);
+  throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {

@@ -23,12 +23,14 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
-/// The result.json of a run; in a job of several launchers all tell the same. Empty: there is none.
-std::optional<std::string> find_result(const RunEntry& run);
-
-/// The course of a run, as the events of its launchers tell it. Empty: they left none.
-std::optional<Timeline> find_timeline(const RunEntry& run);
-/// The same. \throws UserError  it left none.
-Timeline timeline_of(const RunEntry& run);
+/// What the launchers of a run have written.
+struct RunFiles {
+  std::optional<Timeline> timeline;   ///< the course of the run, as their events tell it; empty: they left none
+  std::optional<std::string> result;  ///< result.json of deciding_part(); empty: there is none, or the run goes on
+};
+RunFiles read_run(const RunEntry& run);
+/// Its timeline. \throws UserError  there is none.
+Timeline timeline_in(RunFiles files, const RunEntry& run);
+inline Timeline timeline_of(const RunEntry& run) { return timeline_in(read_run(run), run); }
 
 }  // namespace lrun::launcher

@@ -102,7 +102,8 @@ std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, 
         fmt::format("its last attempt is {}", timeline.workers.empty() ? 0 : timeline.workers.back().attempt));
   }
   if (!request.attempt) starts.erase(starts.begin(), starts.end() - 1);
-  if (starts.back().back().logs.empty()) {
+  const auto has_files = [](const WorkerSpan& worker) { return !worker.logs.empty(); };
+  if (std::none_of(starts.back().begin(), starts.back().end(), has_files)) {
     throw UserError("run '" + run.id + "' has no log files", "'lrun report " + run.id + "' says how it went");
   }
   std::vector<int> there;
@@ -114,8 +115,7 @@ std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, 
   for (const auto& [first, last] : request.ranks) {
     const Wrapper::Ranks range{{first, last}};
     if (std::any_of(there.begin(), there.end(), [&](int rank) { return has_rank(range, rank); })) continue;
-    throw UserError(fmt::format("run '{}' has no rank {} on this host", run.id, first),
-                    "here it has " + ranks_text(there));
+    throw UserError(fmt::format("run '{}' has no rank {} here", run.id, first), "here it has " + ranks_text(there));
   }
   return starts;
 }

@@ -36,8 +36,7 @@ void add_first_outputs(Timeline& timeline) {
 }
 
 /// The verdict that was printed at the end, from result.json; empty for a run without one, or that succeeded.
-std::string verdict_of(const RunEntry& run) {
-  const std::optional<std::string> result = find_result(run);
+std::string verdict_of(const RunEntry& run, const std::optional<std::string>& result) {
   if (!result) {
     const std::string why = run.alive ? "the run goes on" : "the run has no result: its launcher was killed";
     return message_line(Severity::kNote, why);
@@ -60,9 +59,10 @@ void write_page(const std::string& file, std::string_view page) {
 
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_named(request.run, state_folder(environment));
-  Timeline timeline = timeline_of(run);
+  RunFiles files = read_run(run);
+  const std::string verdict = verdict_of(run, files.result);
+  Timeline timeline = timeline_in(std::move(files), run);
   add_first_outputs(timeline);
-  const std::string verdict = verdict_of(run);
   if (!request.html_file.empty()) write_page(request.html_file, timeline_html(timeline, verdict));
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;

@@ -21,7 +21,7 @@ constexpr Duration kAnswerLimit(2000);
 
 /// The launcher may be what hangs: its events tell whom it started last.
 std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& sink) {
-  const std::optional<Timeline> timeline = find_timeline(run);
+  const std::optional<Timeline> timeline = read_run(run).timeline;
   if (!timeline || timeline->workers.empty()) {
     throw UserError("run '" + run.id + "' does not answer", "name its processes: 'lrun stack --pids 4242,4243'");
   }

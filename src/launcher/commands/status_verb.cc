@@ -3,6 +3,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/nearest.h"
@@ -29,7 +30,7 @@ std::int64_t now_ms() {
 
 struct Answers {
   std::vector<RunStatus> statuses;
-  std::vector<std::string> silent;                            ///< ids of runs
+  std::set<std::string> silent;                               ///< ids of runs
   std::map<std::string, std::vector<std::string>> elsewhere;  ///< the parts of runs that are on other hosts
 };
 
@@ -43,7 +44,7 @@ void ask(const RunEntry& run, Answers& answers) {
     } else if (answer.kind == ControlAnswer::Kind::kElsewhere) {
       answers.elsewhere[run.id].push_back(part.filename().string());
     } else if (!is_stale(part)) {  // else it has ended since
-      answers.silent.push_back(run.id);
+      answers.silent.insert(run.id);
     }
   }
 }
@@ -66,9 +67,10 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
   if (!some_live) text = fmt::format("no run is alive in '{}'\n", state.string());
-  const bool printed = print_to_stdout(request.json ? status_json(answers.statuses, answers.silent) : text, sink);
+  const bool printed =
+      print_to_stdout(request.json ? status_json(answers.statuses, answers.silent, answers.elsewhere) : text, sink);
   for (const std::string& id : answers.silent) {
-    sink.error(fmt::format("run '{}' is alive and does not answer: its launcher hangs, starts or ends", id));
+    sink.error(fmt::format("run '{}' is alive and does not answer: a launcher of it hangs, starts or ends", id));
   }
   for (const auto& [id, parts] : answers.elsewhere) {
     sink.note(fmt::format("run '{}' has {} on other hosts, where 'lrun status' shows them: {}", id,

@@ -9,10 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <ctime>
 #include <system_error>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/duration.h"
 #include "base/replaced_file.h"
 #include "base/small_file.h"
 #include "plan/run_id.h"
@@ -23,6 +26,7 @@ namespace {
 constexpr const char* kLockName = "lock";
 constexpr const char* kNameBeforeBegin = "lock.new";  ///< of the lock: others do not see the run yet
 constexpr std::size_t kMostAddressBytes = 4096;
+constexpr Duration kMostPruning(250);  ///< a launcher does it while workers run
 
 Fd make_lock(const Folder& run_directory) {
   Fd lock(::openat(run_directory.fd(), kNameBeforeBegin, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -111,6 +115,14 @@ std::vector<std::filesystem::path> folders_with(const std::filesystem::path& run
   return folders;
 }
 
+/// No launcher lives there, or is about to: it locks what it has made a moment ago.
+bool may_be_removed(const std::filesystem::path& part) {
+  std::error_code error;
+  const auto made = std::filesystem::last_write_time(part / kNameBeforeBegin, error);
+  const bool is_new = !error && std::filesystem::file_time_type::clock::now() - made < std::chrono::minutes(1);
+  return !is_new && is_stale(part);
+}
+
 bool has_lock(const std::filesystem::path& folder) {
   return is_file(folder / kLockName) || is_file(folder / kNameBeforeBegin);
 }
@@ -142,7 +154,14 @@ void RunDirectory::refuse_to_lock(int error) const {
   throw std::system_error(error, std::generic_category(), "lock '" + path().string() + "'");
 }
 
-void RunDirectory::prune_others(std::size_t kept, std::size_t tolerated) const { prune_runs(state_, kept, tolerated); }
+void RunDirectory::prune_others(std::size_t kept, std::size_t tolerated) const {
+  // Of launchers with one folder the first does it for all.
+  if (!run_.empty()) {
+    const std::vector<std::filesystem::path> parts = parts_of_run(state_.by_descriptor() / run_);
+    if (!parts.empty() && parts.front().filename() != path().filename()) return;
+  }
+  prune_runs(state_, kept, tolerated);
+}
 
 void RunDirectory::remove() {
   std::error_code error;
@@ -152,14 +171,20 @@ void RunDirectory::remove() {
 }
 
 Folder make_part(const Folder& parent, const std::string& run, const std::string& part) {
-  const Folder folder = parent.inner(run);
-  if (!folder) throw std::system_error(errno, std::generic_category(), "make '" + (parent.path() / run).string() + "'");
   constexpr int kMostOfAName = 1024;
-  for (int number = 1;; ++number) {
+  constexpr int kMostRemovals = 8;  // a launcher whose run did not begin removes the run's folder with the last part
+  int removals = 0;
+  for (int number = 1;;) {
+    const Folder folder = parent.inner(run);
+    if (!folder) {
+      throw std::system_error(errno, std::generic_category(), "make '" + (parent.path() / run).string() + "'");
+    }
     try {
       return folder.make_new(number == 1 ? part : part + '-' + std::to_string(number));
     } catch (const std::system_error& error) {
-      if (error.code() != std::errc::file_exists || number == kMostOfAName) throw;
+      const bool is_taken = error.code() == std::errc::file_exists && ++number <= kMostOfAName;
+      const bool is_removed = folder.is_removed() && ++removals <= kMostRemovals;
+      if (!is_taken && !is_removed) throw;
     }
   }
 }
@@ -191,15 +216,20 @@ void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolera
   std::filesystem::directory_iterator entry(state_folder.by_descriptor(), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::filesystem::path& run = entry->path();
-    const bool is_ours = is_run_id(run.filename().string()) && is_folder_of_ours(run);
-    if (is_ours && !folders_with(run, has_lock).empty()) runs.push_back(run);
+    if (is_run_id(run.filename().string()) && is_folder_of_ours(run)) runs.push_back(run);
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());
   runs.resize(runs.size() - kept);
+  const SteadyTime end = steady_now() + kMostPruning;
   for (const auto& run : runs) {
     const std::vector<std::filesystem::path> parts = folders_with(run, has_lock);
-    if (std::all_of(parts.begin(), parts.end(), is_stale)) std::filesystem::remove_all(run, error);
+    if (parts.empty() || !std::all_of(parts.begin(), parts.end(), may_be_removed)) continue;
+    for (const std::filesystem::path& part : parts) {
+      if (steady_now() >= end) return;  // the next run goes on
+      std::filesystem::remove_all(part, error);
+    }
+    std::filesystem::remove_all(run, error);
   }
 }
 

@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::string_view kUnnamed = "none";  // torchrun's word
 
+/// A launcher that has left a result is not asked for its lock, which may be on a file server.
+bool has_ended(const std::filesystem::path& part) {
+  std::error_code error;
+  return std::filesystem::exists(part / "result.json", error) || is_stale(part);
+}
+
 /// An id holds the second in which a run began; the rest of it is random.
 struct DatedRun {
   RunEntry run;
@@ -49,7 +55,7 @@ std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
   if (run.parts.empty()) return std::nullopt;
   const std::string of_job = folder.parent_path().filename().string();
   if (!is_run_id(run.id) && is_run_id(of_job)) run.id = of_job;
-  run.alive = !std::all_of(run.parts.begin(), run.parts.end(), is_stale);
+  run.alive = !std::all_of(run.parts.begin(), run.parts.end(), has_ended);
   run.name = run_name_of(run.parts.front());
   if (run.name == run.id || run.name == kUnnamed) run.name.clear();
   return run;

@@ -66,11 +66,12 @@ Allocation allocation_of(const NodeOrder& order, const NodeStart& start, Allocat
     here.nodes.push_back(std::move(other));
   }
   if (order.nodes.size() > 1) {
-    here.job = JobPlace{.run_name = order.run_name,
+    here.job = JobPlace{.run_name = order.run_name.empty() ? order.run_id : order.run_name,
                         .host = start.go.address,
                         .port = start.go.port,
                         .node_rank = order.node_rank,
-                        .listener = start.listener};
+                        .listener = start.listener,
+                        .run_id = order.run_id};
   }
   here.names_of_host = start.go.one_host;
   return here;

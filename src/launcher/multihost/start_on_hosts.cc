@@ -75,7 +75,8 @@ NodeOrder common_order(const ParsedCommandLine& parsed, const LaunchRequest& req
   order.folder = std::filesystem::current_path().string();
   order.needs_folder = !request.setup.folder.value.starts_with('/');
   for (const Host& host : hosts) order.nodes.push_back(host.name);
-  order.run_name = request.rdzv_id.empty() ? make_run_id() : request.rdzv_id;
+  order.run_id = make_run_id();
+  order.run_name = request.rdzv_id;
   order.secret = job_secret_or_new(environment);
   order.port = request.master_port.value.value_or(0);
   order.colour = colour;

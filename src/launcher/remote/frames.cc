@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "plan/run_id.h"
+
 namespace lrun::launcher {
 namespace {
 
@@ -138,8 +140,13 @@ std::string encode(const NodeOrder& order) {
     out.put(value.option).put(value.text).put(value.source).put(value.origin).put(value.place).put(value.ranks);
   }
   out.put(order.command).put(order.environment).put(order.folder).put(order.needs_folder ? 1 : 0).put(order.name);
-  out.put(order.nodes).put(order.node_rank).put(order.devices).put(order.devices_origin).put(order.run_name);
-  return out.put(order.secret).put(order.port).put(order.colour ? 1 : 0).put(order.most_silence).take();
+  out.put(order.nodes).put(order.node_rank).put(order.devices).put(order.devices_origin).put(order.run_id);
+  return out.put(order.run_name)
+      .put(order.secret)
+      .put(order.port)
+      .put(order.colour ? 1 : 0)
+      .put(order.most_silence)
+      .take();
 }
 
 std::string version_of_order(std::string_view bytes) { return FieldReader(bytes).text(); }
@@ -167,13 +174,15 @@ std::optional<NodeOrder> decode_order(std::string_view bytes) {
   order.node_rank = in.number();
   order.devices = in.text();
   order.devices_origin = in.text();
+  order.run_id = in.text();
   order.run_name = in.text();
   order.secret = in.text();
   order.port = in.number();
   order.colour = in.number() != 0;
   order.most_silence = in.number();
+  const bool is_named_well = order.run_id.empty() || is_run_id(order.run_id);
   const bool has_place = order.node_rank >= 0 && static_cast<std::size_t>(order.node_rank) < order.nodes.size();
-  if (!in.whole() || !has_place || order.command.empty()) return std::nullopt;
+  if (!in.whole() || !has_place || !is_named_well || order.command.empty()) return std::nullopt;
   return order;
 }
 

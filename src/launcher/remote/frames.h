@@ -109,9 +109,10 @@ struct NodeOrder {
   int node_rank = 0;
   std::string devices;  ///< of this host; empty: as the options say
   std::string devices_origin;
-  std::string run_name;
-  std::string secret;  ///< LRUN_JOB_SECRET
-  int port = 0;        ///< node rank 0 listens here; 0: on a free one
+  std::string run_id;    ///< of the job, made by the head
+  std::string run_name;  ///< empty: the user has not named it
+  std::string secret;    ///< LRUN_JOB_SECRET
+  int port = 0;          ///< node rank 0 listens here; 0: on a free one
   bool colour = false;
   int most_silence = 0;  ///< milliseconds without a frame after which the head is gone; 0: any time
 

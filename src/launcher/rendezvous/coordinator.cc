@@ -243,7 +243,9 @@ void Coordinator::admit(ConnectionId from, const LauncherMessage& message, Stead
   if (message.resumes) {
     // The launcher may know of a round that began after the last leader left its state behind.
     newest_round_ = std::max(newest_round_, message.round);
-    if (phase_ == Phase::kGathering) go_on_from({.round = message.round}, std::nullopt, now);
+    if (phase_ == Phase::kGathering) {
+      go_on_from({.round = message.round, .run_id = record.run_id}, std::nullopt, now);
+    }
     if (failover_ && phase_ == Phase::kDeciding && message.round + 1 >= round_->number()) {
       if (message.round == round_->number()) failover_->voted(from, message.node_rank);
       return round_->readmit(from, message.round);

@@ -142,6 +142,7 @@ void JobContext::begin(const LauncherMessage& message) {
   // The events of the wait for the job are replaced by those of the run before anything else is reported.
   holds_back_ = !part.has_begun();
   part.begin(message);
+  servers.take_run_id(part.membership->run_id);
   told_target.reset();
   link->stay_closed();
   // Where there are no successors it does not matter which round a member knows.

@@ -36,6 +36,8 @@ class JobServers {
   JobServers(EventLoop& loop, Options options);
 
   [[nodiscard]] const JoinRecord& record() const { return options_.record; }
+  /// That of the job from its first round on, for a leader that knows of none.
+  void take_run_id(const std::string& run_id) { options_.record.run_id = run_id; }
   /// The address of these servers for this launcher itself.
   [[nodiscard]] std::string own_address() const { return address_.empty() ? "127.0.0.1" : address_; }
   /// The rendezvous is, or may be, served here, and other machines can reach it.

@@ -33,7 +33,7 @@ std::optional<JobState> job_state_from_json(std::string_view text) {
     JobState state{.round = json_integer(json.at("round")),
                    .attempt = json_integer(json.at("attempt")),
                    .history = json.at("history").get<std::string>(),
-                   .run_id = json.at("run_id").get<std::string>(),
+                   .run_id = json.value("run_id", std::string()),
                    .leader = json.at("holder").get<std::string>(),
                    .members = json.at("members").get<std::vector<std::string>>()};
     if (json.contains("outcome")) state.outcome = json.at("outcome").get<std::string>();

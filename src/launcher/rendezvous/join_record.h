@@ -9,11 +9,11 @@ namespace lrun::launcher {
 /// The record of a node with which its launcher joins a rendezvous. Comes from another machine: nothing in it is
 /// trusted before join_record_from_json() has looked at it.
 struct JoinRecord {
-  std::string token;           ///< identifies this launcher process; no secret, and never used twice
-  std::string run_name;        ///< --rdzv-id; empty: not given
-  std::string run_id;          ///< of the run that this launcher would be alone; not torch's run_id, which is run_name
-  std::string node;            ///< host name
-  std::string address;         ///< numeric: where others reach the node
+  std::string token;     ///< identifies this launcher process; no secret, and never used twice
+  std::string run_name;  ///< --rdzv-id; empty: not given
+  std::string run_id;    ///< of the job, once the launcher is in it; before, its own. Not torch's, which is run_name
+  std::string node;      ///< host name
+  std::string address;   ///< numeric: where others reach the node
   std::string leader_address;  ///< numeric: where it reached the leader
   int workers = 1;
   std::optional<int> node_rank;  ///< asked for with --node-rank; empty: any

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/numeric_address.h"
-#include "plan/run_id.h"
 
 namespace lrun::launcher {
 namespace {
@@ -68,9 +67,6 @@ void place_node(LaunchPlan& placed, const Membership& membership) {
   placed.num_nodes = membership.num_nodes;
 }
 
-/// An lrun that starts the others names the run by an id that it has made.
-std::string id_of_job(const JoinRecord& first) { return is_run_id(first.run_name) ? first.run_name : first.run_id; }
-
 }  // namespace
 
 std::vector<std::size_t> order_nodes(const std::vector<JoinRecord>& nodes) {
@@ -123,7 +119,7 @@ RankAssignment assign_ranks(const std::vector<JoinRecord>& nodes, const std::str
     if (members.size() > 1) continue;
     common.master_addr = members.front().address;
     common.master_port = node.store_port;
-    common.run_id = run_id.empty() ? id_of_job(node) : run_id;
+    common.run_id = run_id.empty() ? node.run_id : run_id;
     common.run_name = node.run_name.empty() ? common.run_id : node.run_name;
   }
   count_roles(members);

@@ -111,10 +111,11 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   return text;
 }
 
-std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent) {
+std::string status_json(const std::vector<RunStatus>& runs, const std::set<std::string>& silent,
+                        const std::map<std::string, std::vector<std::string>>& elsewhere) {
   nlohmann::json list = nlohmann::json::array();
   for (const RunStatus& run : runs) list.push_back(nlohmann::json::parse(to_json(run)));
-  return nlohmann::json{{"schema", 1}, {"runs", list}, {"silent", silent}}.dump(
+  return nlohmann::json{{"schema", 1}, {"runs", list}, {"silent", silent}, {"elsewhere", elsewhere}}.dump(
              1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +16,10 @@ namespace lrun::launcher {
 /// \param now_ms  since the epoch: for a launcher that does not report how long it runs
 std::string status_text(const RunStatus& status, std::int64_t now_ms);
 
-/// The same of many runs for programs: `schema` 1, 'runs', and 'silent' with the ids of those that did not answer.
-std::string status_json(const std::vector<RunStatus>& runs, const std::vector<std::string>& silent);
+/// The same of many launchers for programs: `schema` 1, 'runs', 'silent' with the ids of runs of which one did not
+/// answer, and 'elsewhere' with the names of those on other hosts, by run.
+std::string status_json(const std::vector<RunStatus>& runs, const std::set<std::string>& silent,
+                        const std::map<std::string, std::vector<std::string>>& elsewhere);
 
 /// argv to be shown: as a shell would read it, but on one line and at most `most` bytes.
 std::string command_text(const std::vector<std::string>& argv, std::size_t most);

@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
+#include <map>
+#include <utility>
 
 #include "base/nearest.h"
 #include "base/shortened.h"
@@ -163,7 +166,7 @@ int order_after(const Timeline& timeline) {
   return last + 1;
 }
 
-/// \param order  that of its first event
+/// Adds the workers, and the marks that the others have not told so often. \param order  that of its first event
 void add_part(Timeline& all, Timeline part, int order) {
   for (WorkerSpan& worker : part.workers) {
     worker.spawned_order += order;
@@ -171,17 +174,19 @@ void add_part(Timeline& all, Timeline part, int order) {
     for (Milestone& milestone : worker.milestones) milestone.order += order;
     all.workers.push_back(std::move(worker));
   }
+  std::map<std::string, int> told;
+  for (const Milestone& mark : all.marks) ++told[mark.what];
   for (Milestone& mark : part.marks) {
-    const bool is_known = std::any_of(all.marks.begin(), all.marks.end(),
-                                      [&](const Milestone& known) { return known.what == mark.what; });
+    if (told[mark.what]-- > 0) continue;
     mark.order += order;
-    if (!is_known) all.marks.push_back(std::move(mark));
+    all.marks.push_back(std::move(mark));
   }
-  if (part.ended_ms <= all.ended_ms) return;
-  all.ended_ms = part.ended_ms;
-  all.reason = part.reason;
-  all.exit_code = part.exit_code;
 }
+
+int first_round(const Timeline& timeline) {
+  return timeline.workers.empty() ? INT_MAX : timeline.workers.front().round;
+}
+int last_round(const Timeline& timeline) { return timeline.workers.empty() ? -1 : timeline.workers.back().round; }
 
 }  // namespace
 
@@ -234,16 +239,25 @@ std::optional<Timeline> timeline_from_events(std::string_view events) {
   return timeline.started_ms == 0 ? std::nullopt : std::optional(std::move(timeline));
 }
 
+std::size_t deciding_part(const std::vector<Timeline>& parts) {
+  const auto decides = std::max_element(parts.begin(), parts.end(), [](const Timeline& one, const Timeline& other) {
+    return std::pair(last_round(one), one.ended_ms) < std::pair(last_round(other), other.ended_ms);
+  });
+  return static_cast<std::size_t>(decides - parts.begin());
+}
+
 Timeline merged(std::vector<Timeline> parts) {
   const auto first = std::min_element(parts.begin(), parts.end(), [](const Timeline& one, const Timeline& other) {
-    return one.started_ms < other.started_ms;
+    return first_round(one) < first_round(other);
   });
+  const Timeline& last = parts[deciding_part(parts)];
   Timeline all = *first;
-  int order = order_after(all);
+  all.ended_ms = last.ended_ms;
+  all.reason = last.reason;
+  all.exit_code = last.exit_code;
   for (auto part = parts.begin(); part != parts.end(); ++part) {
-    if (part == first) continue;
-    add_part(all, std::move(*part), order);
-    order = order_after(all);
+    all.started_ms = std::min(all.started_ms, part->started_ms);
+    if (part != first) add_part(all, std::move(*part), order_after(all));
   }
   std::stable_sort(all.workers.begin(), all.workers.end(),
                    [](const WorkerSpan& one, const WorkerSpan& other) { return one.round < other.round; });

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,9 +73,14 @@ struct Timeline {
 /// when nothing says how the run began. Pure.
 std::optional<Timeline> timeline_from_events(std::string_view events);
 
-/// The timelines of the launchers of a job as one, by their clocks. It has once what all of them tell. Pure.
+/// The timelines of the launchers of a job as one, by their clocks. It has once what several of them tell: the command
+/// is that of a launcher of the first round, and the end that of deciding_part(). Pure.
 /// \param parts  at least one
 Timeline merged(std::vector<Timeline> parts);
+
+/// The index of the launcher whose end is the job's: of those of the last round the one that ended last. Others may
+/// have left the job before. Pure. \param parts  at least one
+std::size_t deciding_part(const std::vector<Timeline>& parts);
 
 /// The text of `lrun report`: the command, when it began and how long it took, then all events in order. An event of
 /// several ranks is one line with the time of the first and the last.

@@ -63,7 +63,7 @@ bool wants_cgroup(const PreparedStart& start, const Environment& environment) {
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                     const LauncherOutput& output) {
   MessageSink& sink = output.sink;
-  set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
+  name_launcher(guard, plan);
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow

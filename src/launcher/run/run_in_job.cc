@@ -13,6 +13,7 @@
 #include "plan/horovod_environment.h"
 #include "process/exit_codes.h"
 #include "process/launcher_heartbeat.h"
+#include "process/process_title.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/rank_assignment.h"
 #include "report/parent_error_file.h"
@@ -95,6 +96,10 @@ void note_world(const LaunchPlan& placed, MessageSink& sink) {
 
 }  // namespace
 
+void name_launcher(const Guard& guard, const LaunchPlan& plan) {
+  set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
+}
+
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                const LauncherOutput& output) {
   EventLoop loop;
@@ -115,6 +120,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   if (!met.membership) return end_without_job(met, plan, run.is_managed, guard, environment, output);
   if (output.head != nullptr) output.head->send_begun();
   const LaunchPlan placed = place(plan, *met.membership);
+  name_launcher(guard, placed);
   note_world(placed, output.sink);
   run.job = &job;
   run.facts.membership = *met.membership;

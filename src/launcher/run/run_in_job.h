@@ -14,4 +14,7 @@ namespace lrun::launcher {
 int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                const LauncherOutput& output);
 
+/// The title of this process names the run, which is the job's one once the nodes have met.
+void name_launcher(const Guard& guard, const LaunchPlan& plan);
+
 }  // namespace lrun::launcher

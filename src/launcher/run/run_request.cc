@@ -51,7 +51,8 @@ void check_for_all_nodes(const LaunchRequest& request, const Environment& of_wor
 int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
                 const Environment& of_workers, const LauncherOutput& output) {
   const ProgramFacts program = program_facts(request, of_workers);
-  LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
+  const std::string given_id = allocation.job ? allocation.job->run_id : std::string();
+  LaunchPlan plan = make_plan(request, of_workers, allocation, program, given_id.empty() ? make_run_id() : given_id);
   std::string misplaced =
       warn_about_misplaced_option(plan, request, program, program_reader(request.setup.folder.value));
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));

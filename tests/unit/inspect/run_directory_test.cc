@@ -65,6 +65,8 @@ TEST_F(RunDirectoryTest, PruningTakesWhatALauncherLeftThatWasKilledBeforeItsRunB
   const std::string starting = "20260102-030401-abc123";
   const std::string begun = "20260102-030402-abc123";
   { const RunDirectory run(state_ / abandoned); }
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  std::filesystem::last_write_time(state_ / abandoned / "lock.new", long_ago);
   const RunDirectory living(state_ / starting);
   (void)begun_run(state_ / begun);
   EXPECT_TRUE(parts_of_run(state_ / abandoned).empty());

@@ -104,6 +104,22 @@ TEST(RunList, AJobOfSeveralLaunchersIsOneRunAndLivesAsLongAsOneOfThem) {
   std::filesystem::remove_all(state);
 }
 
+TEST(RunList, ARunIsOverWithTheResultsOfAllItsLaunchers) {
+  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path state = pattern;
+  const std::filesystem::path job = state / "20260102-030405-abc123";
+  RunDirectory first(job, "a");
+  RunDirectory second(job, "b");
+  first.begin({});
+  second.begin({});
+  std::ofstream(job / "a" / "result.json") << "{}";
+  EXPECT_TRUE(run_in(job)->alive);
+  std::ofstream(job / "b" / "result.json") << "{}";
+  EXPECT_FALSE(run_in(job)->alive);
+  std::filesystem::remove_all(state);
+}
+
 TEST(RunStatus, ComesBackFromItsJson) {
   RunStatus status{.run_id = "r",
                    .pid = 10,

@@ -20,6 +20,7 @@ NodeOrder an_order() {
   order.nodes = {"a", "b"};
   order.node_rank = 1;
   order.devices = "0,2";
+  order.run_id = "20260101-000000-abcdef";
   order.run_name = "run";
   order.secret = "hidden";
   order.port = 29'500;

@@ -116,7 +116,7 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
             "it is not lrun: it sent 'HTTP/1.1 400 Bad Request' (a web server)");
   EXPECT_EQ(refusal_of("-ERR \x1b[2J\n"), "it is not lrun: it sent '-ERR \\x1b[2J'");
   EXPECT_EQ(refusal_of("lrun-job/9 something\n"),
-            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/4");
+            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/5");
   EXPECT_EQ(refusal_of("lrun-job/4 short open\n"), "it sent an invalid handshake");
   EXPECT_EQ(refusal_of("lrun-job/4 " + std::string(200, 'a')), "it sent a line that is too long");
   EXPECT_EQ(refusal_of("lrun-j"), "") << "the rest may come";

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "report/timeline_html.h"
 #include "verdict/failure_record.h"
 
@@ -179,6 +183,49 @@ TEST(Timeline, OfANodeThatJoinedLaterKnowsHowItsWorkersEnded) {
   ASSERT_TRUE(timeline);
   EXPECT_EQ(timeline->workers.at(0).fate, Fate::kFailed);
   EXPECT_EQ(timeline->workers.at(0).attempt, 2);
+}
+
+/// Of a launcher with one worker of these rounds, which ended at this time.
+Timeline part_of_job(int rank, std::vector<int> rounds, std::int64_t ended_ms, std::vector<std::string> marks) {
+  Timeline part{.run_id = "r", .argv = {"of " + std::to_string(rank)}, .started_ms = 1000, .ended_ms = ended_ms};
+  part.reason = "ended by " + std::to_string(rank);
+  for (const int round : rounds) {
+    WorkerSpan worker;
+    worker.rank = rank;
+    worker.round = round;
+    part.workers.push_back(worker);
+  }
+  for (const std::string& what : marks) part.marks.push_back({2000, what, 0});
+  return part;
+}
+
+TEST(MergedTimeline, HasTheWorkersOfAllRoundByRound) {
+  const Timeline all = merged({part_of_job(0, {0, 1}, 5000, {}), part_of_job(1, {0, 1}, 5000, {})});
+  std::vector<std::pair<int, int>> workers;
+  for (const WorkerSpan& worker : all.workers) workers.emplace_back(worker.round, worker.rank);
+  EXPECT_EQ(workers, (std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+}
+
+TEST(MergedTimeline, TellsEachMarkAsOftenAsTheLauncherThatToldItMost) {
+  const Timeline all = merged({part_of_job(0, {0}, 3000, {"restarting"}),
+                               part_of_job(1, {0, 1, 2}, 9000, {"restarting", "restarting", "stopping 2 workers"})});
+  std::vector<std::string> marks;
+  for (const Milestone& mark : all.marks) marks.push_back(mark.what);
+  EXPECT_EQ(marks, (std::vector<std::string>{"restarting", "restarting", "stopping 2 workers"}));
+}
+
+TEST(MergedTimeline, EndsAsTheLastRoundAndNotAsANodeThatLeft) {
+  const std::vector<Timeline> parts{part_of_job(0, {0}, 9000, {}), part_of_job(1, {0, 1}, 5000, {}),
+                                    part_of_job(2, {1}, 6000, {})};
+  EXPECT_EQ(deciding_part(parts), 2U);
+  EXPECT_EQ(merged(parts).reason, "ended by 2");
+  EXPECT_EQ(merged(parts).ended_ms, 6000);
+}
+
+TEST(MergedTimeline, TakesTheCommandOfALauncherOfTheFirstRoundWhateverTheClocksSay) {
+  Timeline late = part_of_job(0, {3}, 9000, {});
+  late.started_ms = 500;  // by a clock that is behind
+  EXPECT_EQ(merged({late, part_of_job(1, {0}, 9000, {})}).argv, std::vector<std::string>{"of 1"});
 }
 
 TEST(Timeline, KnowsTheWorkersOfTheLastRound) {
