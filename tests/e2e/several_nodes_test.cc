@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <string_view>
 
@@ -158,7 +159,41 @@ TEST(SeveralNodes, StopTogetherWhenOneIsAskedToAndNoneCanComeBack) {
     here.signal(SIGTERM);
     EXPECT_EQ(here.wait().signal_number, SIGTERM) << here.err();
     EXPECT_EQ(there.wait().code, 128 + SIGTERM) << there.err();
-    EXPECT_TRUE(contains(there.err(), ": received SIGTERM")) << there.err();
+    EXPECT_TRUE(contains(first.err(), "received SIGTERM")) << first.err();
+    EXPECT_EQ(second.err(), "") << "the first tells it for both";
+  }
+}
+
+TEST(SeveralNodes, OfOneMpirunTellOnceWhatHappensToTheJob) {
+  const int port = free_port();
+  const Words program =
+      joined({"--devices", "2"}, shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000"));
+  LrunProcess first(program, of_two_tasks(0, port));
+  LrunProcess second(program, of_two_tasks(1, port));
+  for (LrunProcess* node : {&first, &second}) EXPECT_EQ(node->wait().code, 7) << node->err();
+  EXPECT_TRUE(contains(first.err(), "lrun: error: rank 3 exited with code 7\n")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "lrun: note: stopping 3 other workers on 2 nodes (up to 30s)\n")) << first.err();
+  EXPECT_TRUE(contains(first.err(), "  | boom")) << first.err();
+  EXPECT_EQ(second.err(), "[3] boom\n") << "only what its workers print";
+}
+
+TEST(SeveralNodes, OfOneMpirunLeaveItToTheFirstToSayThatAProgramIsNotThere) {
+  const TemporaryFolder has_it;
+  const TemporaryFolder has_it_not;
+  std::filesystem::create_symlink("/bin/true", has_it.path() / "train");
+  for (const TemporaryFolder* folder_of_first : {&has_it, &has_it_not}) {
+    const int port = free_port();
+    const auto start = [&](int rank, const TemporaryFolder& folder) {
+      LrunProcess::Options options = of_two_tasks(rank, port);
+      options.before_exec = [path = folder.path()] { std::filesystem::current_path(path); };
+      return std::make_unique<LrunProcess>(Words{"--devices", "1", "./train"}, options);
+    };
+    const auto first = start(0, *folder_of_first);
+    const auto second = start(1, has_it_not);
+    for (LrunProcess* node : {first.get(), second.get()}) EXPECT_EQ(node->wait().code, 127) << node->err();
+    EXPECT_TRUE(contains(first->err(), "lrun: error: ")) << first->err();
+    EXPECT_TRUE(contains(first->err(), "No such file")) << first->err();
+    EXPECT_EQ(second->err(), "");
   }
 }
 

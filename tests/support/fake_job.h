@@ -55,6 +55,7 @@ inline Membership membership_of(int nodes, int round = 0, int attempt = 0) {
   membership.master_port = 29'500;
   for (int rank = 0; rank < nodes; ++rank) membership.first_names.push_back("n" + std::to_string(rank));
   membership.self.name = "n0";
+  membership.self.workers = 1;
   return membership;
 }
 

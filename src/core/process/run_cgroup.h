@@ -23,8 +23,8 @@ class RunCgroup {
   /// Empty.
   RunCgroup() = default;
 
-  /// Makes 'lrun-NAME' below the cgroup of this process. Empty where that is not possible: nothing is thrown, and
-  /// nothing left behind. `root` is '/' but in tests.
+  /// Makes 'lrun-NAME' below the cgroup of this process, 'lrun-NAME-2' where that is there. Empty where that is not
+  /// possible: nothing is thrown, and nothing left behind. `root` is '/' but in tests.
   static RunCgroup make(std::string_view name, const std::filesystem::path& root = "/");
 
   [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(fd_); }

@@ -132,6 +132,7 @@ struct JobPlace {
   std::string port_by = {};       ///< the variable that gave the port
   bool knows_nodes = true;  ///< the allocation has all nodes of the job; false: only the user knows how many there are
   bool replaces_nodes = false;  ///< the manager restarts a node that ended
+  bool shares_screen = false;   ///< the manager shows in one place what all launchers print
   int tasks = 1;                ///< launchers of the job, where the manager counts launchers and not nodes
   int tasks_here = 1;           ///< launchers on this host; each of several would start all workers of the host
   std::string one_a_node = {};  ///< how to ask for one task per node: 'mpirun --map-by ppr:1:node'

@@ -65,6 +65,7 @@ Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   place.port_by = job.port.by;
   place.knows_nodes = job.nodes.known();
   place.replaces_nodes = job.replaces_nodes;
+  place.shares_screen = job.numbers_tasks();
   place.tasks = job.tasks;
   place.tasks_here = job.tasks_here;
   place.one_a_node = job.one_a_node;

@@ -110,4 +110,10 @@ inline bool speaks_for_node(const LaunchPlan& plan) {
   return !plan.is_of_one_rank || plan.nodes.front().workers.front().local_rank == 0;
 }
 
+/// The same for what all nodes of a job tell: where people read it in one place, node rank 0 prints it.
+inline bool speaks_for_job(const LaunchPlan& plan) {
+  if (!plan.rendezvous || !plan.rendezvous->shares_screen) return speaks_for_node(plan);
+  return plan.rendezvous->node_rank.value_or(0) == 0;
+}
+
 }  // namespace lrun::launcher

@@ -14,6 +14,8 @@
 namespace lrun::launcher {
 namespace {
 
+constexpr Duration kHeartbeatOfNeeded(15'000);
+
 bool is_named(const std::string& host, const AllocatedNode& this_host) {
   return std::find(this_host.also_named.begin(), this_host.also_named.end(), host) != this_host.also_named.end();
 }
@@ -179,6 +181,7 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   rendezvous.serves_horovod = is_horovod(plan);
   if (asked.node_rank.given()) rendezvous.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
   rendezvous.of_ranks = asked.task.has_value();
+  rendezvous.shares_screen = asked.shares_screen;
   rendezvous.node_rank_from = asked.node_rank.origin;
   rendezvous.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   const bool by_endpoint = asked.endpoint.given() && asked.endpoint.source != Source::kScheduler;
@@ -200,7 +203,10 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   const bool appears_later = by_manager || asked.manager_replaces_nodes || this_host.is_pod || asked.join_timeout;
   if (appears_later || asked.connect_timeout) rendezvous.name_timeout = rendezvous.connect_timeout;
   rendezvous.last_call = asked.last_call.value_or(rendezvous.last_call);
-  rendezvous.heartbeat = asked.heartbeat.value_or(rendezvous.heartbeat);
+  // A lost node that nobody can replace ends the job, which a machine that only pauses is not to do.
+  const bool is_needed = rendezvous.min_nodes == rendezvous.max_nodes && rendezvous.spares == 0;
+  const bool ends_job = is_needed && rendezvous.replacement == Duration::zero();
+  rendezvous.heartbeat = asked.heartbeat.value_or(ends_job ? kHeartbeatOfNeeded : rendezvous.heartbeat);
   if (asked.uses_etcd()) choose_etcd(asked, rendezvous, plan);
   plan.rendezvous = std::move(rendezvous);
 }

@@ -21,9 +21,9 @@ void ConsoleReporter::settling(const FailureRecord& failed, Duration moment) {
                     facts_.colour));
 }
 
-void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
-  events_.stopping(end, cause, others);
-  if (others == 0) return;  // nothing is left to stop: the verdict follows at once
+void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) {
+  events_.stopping(end, cause, others.workers);
+  if (others.workers == 0) return;  // nothing is left to stop: the verdict follows at once
   stop_told_ = true;
   killing_told_ = end.kind == RunEnd::Kind::kGuardDied || facts_.grace == Duration::zero();
   if (!say_(stopping_text(end, cause, others, facts_))) return;

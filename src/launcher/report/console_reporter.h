@@ -25,7 +25,7 @@ class ConsoleReporter : public RunObserver {
 
   void worker_ended(const FailureRecord& record) override;
   void settling(const FailureRecord& failed, Duration moment) override;
-  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override;
+  void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override;
   void killing(int others) override;
   void terminal_came_back(int rank, int others) override;
   void suspended() override;

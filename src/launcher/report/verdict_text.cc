@@ -266,15 +266,19 @@ std::string verdict_line(const Verdict& verdict) {
   return fmt::format("the run was stopped: {}{}{}", reason_text(end), cause.empty() ? "" : ": ", cause);
 }
 
-std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts) {
+std::string stopping_text(const RunEnd& end, const FailureRecord* cause, RunningWorkers others,
+                          const RunFactsForText& facts) {
   const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
-  const std::string workers = counted(others, cause != nullptr ? "other worker" : "worker");
-  const std::string what = others == 0 ? "" : stopping_workers_text(workers, at_once ? Duration::zero() : facts.grace);
+  const std::string workers = counted(others.workers, cause != nullptr ? "other worker" : "worker") +
+                              (others.nodes > 1 ? fmt::format(" on {} nodes", others.nodes) : std::string());
+  const std::string what =
+      others.workers == 0 ? "" : stopping_workers_text(workers, at_once ? Duration::zero() : facts.grace);
   if (cause != nullptr) {
     return message_line(Severity::kError, cause_text(*cause), facts.colour) +
            (what.empty() ? what : message_line(Severity::kNote, what, facts.colour));
   }
-  const bool from_keyboard = end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others > 0;
+  const bool from_keyboard =
+      end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others.workers > 0;
   return message_line(
       Severity::kNote,
       reason_text(end) + (what.empty() ? what : "; " + what) + (from_keyboard ? "; Ctrl-C again kills at once" : ""),

@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "base/message.h"
+#include "supervise/run_observer.h"
 #include "verdict/judge.h"
 
 namespace lrun::launcher {
@@ -49,7 +50,8 @@ std::string cause_text(const FailureRecord& record);
 std::string verdict_line(const Verdict& verdict);
 
 /// The line said when a run begins to stop: the cause as soon as it is seen, and what happens now.
-std::string stopping_text(const RunEnd& end, const FailureRecord* cause, int others, const RunFactsForText& facts);
+std::string stopping_text(const RunEnd& end, const FailureRecord* cause, RunningWorkers others,
+                          const RunFactsForText& facts);
 
 /// The block at the very end of a run that did not succeed; empty for one that did. First the cause, then the decisive
 /// lines of the culprit, each unless it is on the screen; then why another one that ended before it is not to blame,

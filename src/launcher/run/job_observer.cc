@@ -97,15 +97,17 @@ void JobObserver::leave(const std::string& text) {
 }
 
 /// A reason that came from another node need not be sent there.
-void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
+void JobObserver::stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) {
   round_.end_ns = nanoseconds(steady_now());
   if (end.is_ours()) {
     notify_of_stop(end, cause);
   } else if (cause == nullptr && round_.their_cause) {
     cause = &*round_.their_cause;
   }
-  // With a launcher for each rank, the workers that get the signal are those of the other nodes.
-  if (rendezvous_.of_ranks && others > 0) others = membership_.num_nodes - 1;
+  const bool stops_all = !alone_ && !end.changes_nodes();
+  const bool failed_elsewhere = !end.is_ours() && cause != nullptr;
+  if (stops_all) others.workers += membership_.world_size - membership_.self.workers - (failed_elsewhere ? 1 : 0);
+  if (stops_all && !rendezvous_.of_ranks) others.nodes = membership_.num_nodes;
   PassingObserver::stopping(end, cause, others);
 }
 

@@ -59,7 +59,7 @@ class JobObserver : public PassingObserver, private JobEvents {
   /// The job is lost, or this node has left it: no report will come about how the attempt ended elsewhere.
   [[nodiscard]] bool is_alone() const { return alone_; }
 
-  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override;
+  void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override;
 
  private:
   enum class State { kRunning, kReported, kDeciding, kIsReady, kDone };

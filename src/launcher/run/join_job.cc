@@ -37,6 +37,7 @@ namespace {
 /// The leader gives up by its own clock; the others wait a little longer for its message.
 constexpr Duration kLateness(2000);
 constexpr Duration kUnreachedPause(5000);
+constexpr Duration kUnreachedPauseOfMany(60'000);
 constexpr Duration kAnswerPause(500);
 /// How long the leader stays for other nodes, beyond the grace period of their workers.
 constexpr Duration kLeaveLimit(15'000);
@@ -92,14 +93,14 @@ class RendezvousWait : public JobEvents {
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
-    watch_for_rendezvous();
+    watch_for_rendezvous(unreached_pause());
     if (!ended_) loop_.run();
     return std::move(end_);
   }
 
   void waiting(const std::string& text) override {
     last_told_ = text;
-    if (speaks_for_job() && told_.is_worth_a_line(text)) tell(text);
+    if (speaks_for_job(plan_) && told_.is_worth_a_line(text)) tell(text);
   }
   /// The job runs without this node, which waits as long as the job runs.
   void spare(const std::string& text) override {
@@ -131,15 +132,12 @@ class RendezvousWait : public JobEvents {
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
 
-  /// Every launcher hears the job's news; where each rank has a launcher, only one prints them.
-  [[nodiscard]] bool speaks_for_job() const { return !plan_.is_of_one_rank || plan_.nodes.front().base_rank == 0; }
-
   /// Prints from time to time that the rendezvous was not reached, if the reason has changed.
-  void watch_for_rendezvous(Duration pause = kUnreachedPause) {
+  void watch_for_rendezvous(Duration pause) {
     unreached_ = loop_.after(pause, [this] {
       // Slowness is no news before an attempt has failed.
       const bool may_answer = plan_.rendezvous->etcd.empty() && job_.last_error().empty();
-      watch_for_rendezvous(may_answer ? kAnswerPause : kUnreachedPause);
+      watch_for_rendezvous(may_answer ? kAnswerPause : unreached_pause());
       if (may_answer || !speaks_for_node(plan_) || job_.joined()) return;
       if (told_trouble_ && *told_trouble_ == job_.last_error()) return;
       told_trouble_ = job_.last_error();
@@ -153,6 +151,12 @@ class RendezvousWait : public JobEvents {
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
+  }
+
+  /// A leader that is late is late for all: the next node tells that soon, where people read them in one place.
+  [[nodiscard]] Duration unreached_pause() const {
+    const bool is_one_of_many = plan_.rendezvous->shares_screen && plan_.rendezvous->node_rank.value_or(0) > 1;
+    return is_one_of_many ? kUnreachedPauseOfMany : kUnreachedPause;
   }
 
   void tell(const std::string& text) {
@@ -177,6 +181,7 @@ class RendezvousWait : public JobEvents {
   void end(RendezvousOutcome what) {
     if (std::exchange(ended_, true)) return;
     end_ = std::move(what);
+    end_.is_told_to_all = !last_told_.empty();
     loop_.stop();
   }
 

@@ -42,16 +42,21 @@ namespace {
 /// The endpoint comes from what starts the job's launchers.
 bool is_managed(const LaunchRequest& request) { return request.rendezvous.endpoint.source == Source::kScheduler; }
 
-/// Ends a node that cannot start its workers and has printed why. Reports it to the other nodes, so that none waits.
-int end_before_start(const Verdict& verdict, const std::string& why, const LaunchPlan& plan,
+/// Ends a node that cannot start its workers. Reports it to the other nodes, so that none waits. Where people read in
+/// one place what all nodes print, node rank 0 prints it for a node whose report has arrived.
+int end_before_start(const Verdict& verdict, const UserError& error, const std::string& why, const LaunchPlan& plan,
                      const LaunchRequest& request, const Environment& environment, MessageSink& sink) {
+  const bool is_one_of_many = !speaks_for_job(plan);
+  if (!is_one_of_many) sink.print_error(error);
   if (!plan.rendezvous) return verdict.exit_code;
+  bool is_told = false;
   try {
     JoinRecord record = join_record_of(plan, request.command.front(), is_managed(request));
     describe_failure(verdict, why, record);
-    report_failure(plan, record, environment, sink);
+    is_told = report_failure(plan, record, environment, sink);
   } catch (const UserError&) {  // it does not know its own address
   }
+  if (is_one_of_many && !is_told) sink.print_error(error);
   return verdict.exit_code;
 }
 
@@ -110,11 +115,13 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   check_module(request, plan.setup.folder.value);
   PreparedStart start = prepare_start(plan, environment);
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {
-    const Verdict verdict = refuse_program(*problem, program, plan, environment, output.sink);
-    return end_before_start(verdict, fmt::format("cannot run '{}': {}", program, std::strerror(problem->error_number)),
-                            plan, request, environment, output.sink);
+    const Verdict verdict = verdict_of(*problem);
+    leave_error_file(environment, verdict, output.sink);
+    return end_before_start(verdict, program_error(*problem, program, plan),
+                            fmt::format("cannot run '{}': {}", program, std::strerror(problem->error_number)), plan,
+                            request, environment, output.sink);
   }
-  if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_node(plan)) {
+  if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_job(plan)) {
     output.sink.message_of_job(Severity::kWarning, warning);
   }
   check_log_folder(plan);
@@ -148,10 +155,9 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
     return launch_here(plan, request, environment, output);
   } catch (const UserError& error) {
     if (!plan.rendezvous) throw;
-    sink.print_error(error);
     leave_error_file(environment, std::string_view(error.what()), sink);
     const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = error.what()}, {});
-    return end_before_start(verdict, error.what(), plan, request, environment, sink);
+    return end_before_start(verdict, error, error.what(), plan, request, environment, sink);
   }
 }
 

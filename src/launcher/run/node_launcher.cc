@@ -46,7 +46,7 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
           },
           // Where other launchers print on the same screen, their lines are not known here.
           [this]() -> std::optional<std::uint64_t> {
-            if (run_.output.head != nullptr || plan_.is_of_one_rank) return std::nullopt;
+            if (run_.output.head != nullptr || shares_screen()) return std::nullopt;
             return run_.logs.console_lines();
           }),
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
@@ -240,11 +240,13 @@ void NodeLauncher::start_failed(const FailureRecord& record) {
   run_.logs.flush(kLastWordPatience);
 }
 
-/// All launchers of a job would print the same. Where each rank has a launcher, that of rank 0 prints for all, as long
-/// as they are connected.
+bool NodeLauncher::shares_screen() const { return plan_.rendezvous && plan_.rendezvous->shares_screen; }
+
+/// All launchers of a job would print the same. Where people read it in one place, that of node rank 0 prints for all,
+/// as long as they are connected.
 bool NodeLauncher::speaks_for_job() const {
   const JobObserver* const job = attempts_.job();
-  const bool is_one_of_many = plan_.is_of_one_rank && job != nullptr && job->membership().self.node_rank != 0;
+  const bool is_one_of_many = shares_screen() && job != nullptr && job->membership().self.node_rank != 0;
   return !is_one_of_many || job->is_alone();
 }
 

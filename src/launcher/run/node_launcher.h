@@ -88,6 +88,7 @@ class NodeLauncher {
   void signal_arrived(const SignalArrived& signal, bool repeats);
   void conclude();
   void start_failed(const FailureRecord& record);
+  [[nodiscard]] bool shares_screen() const;
   [[nodiscard]] bool speaks_for_job() const;
 
   LaunchPlan plan_;  ///< with our place among the nodes of the job, which changes with them

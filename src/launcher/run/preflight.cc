@@ -12,9 +12,7 @@
 
 #include "base/folder.h"
 #include "base/nearest.h"
-#include "base/user_error.h"
 #include "cli/verb_table.h"
-#include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 #include "run/wrong_program.h"
 
@@ -55,6 +53,14 @@ std::filesystem::path file_of(const std::string& program, const LaunchPlan& plan
   return std::filesystem::path(plan.setup.folder.value) / program;
 }
 
+FailureRecord record_of(const ProgramProblem& problem) {
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kExecFailed;
+  record.value = problem.error_number;
+  record.cause = Cause::kExecFailed;
+  return record;
+}
+
 }  // namespace
 
 std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, const LaunchPlan& plan,
@@ -67,25 +73,17 @@ std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, c
   return ProgramProblem{errno, true};
 }
 
-Verdict refuse_program(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan,
-                       const Environment& environment, MessageSink& sink) {
+Verdict verdict_of(const ProgramProblem& problem) { return judge({RunEnd::Kind::kStartFailed}, {record_of(problem)}); }
+
+UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
-  FailureRecord record;
-  record.ending = FailureRecord::Ending::kExecFailed;
-  record.value = problem.error_number;
-  record.cause = Cause::kExecFailed;
-  Verdict verdict = judge({RunEnd::Kind::kStartFailed}, {record});
-  if (speaks_for_node(plan)) {
-    const StartProblem text = start_problem(record, {.program = program,
-                                                     .advice = advice_about(typed, file_of(typed, plan)),
-                                                     .nearest_verb = nearest_verb(program, plan),
-                                                     .nearest_file = nearest_file(program, plan),
-                                                     .script = program != typed ? typed : std::string(),
-                                                     .given_to_python = problem.given_to_python});
-    sink.print_error(UserError(text.what, text.hint));
-  }
-  leave_error_file(environment, verdict, sink);
-  return verdict;
+  const StartProblem text = start_problem(record_of(problem), {.program = program,
+                                                               .advice = advice_about(typed, file_of(typed, plan)),
+                                                               .nearest_verb = nearest_verb(program, plan),
+                                                               .nearest_file = nearest_file(program, plan),
+                                                               .script = program != typed ? typed : std::string(),
+                                                               .given_to_python = problem.given_to_python});
+  return UserError(text.what, text.hint);
 }
 
 void check_log_folder(const LaunchPlan& plan) {

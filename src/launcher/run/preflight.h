@@ -3,10 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "base/environment.h"
+#include "base/user_error.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
-#include "report/message_sink.h"
 #include "run/prepared_start.h"
 #include "verdict/judge.h"
 
@@ -22,11 +21,11 @@ struct ProgramProblem {
 std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, const LaunchPlan& plan,
                                                    const LaunchRequest& request);
 
-/// Prints why the program cannot be executed, with the verb or file that was probably meant, and leaves the parent's
-/// error file.
+/// The verdict of a node that cannot execute the program.
+Verdict verdict_of(const ProgramProblem& problem);
+/// The same for people, with the verb or file that was probably meant.
 /// \param typed  PROGRAM, also where the Python that was to run it is missing
-Verdict refuse_program(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan,
-                       const Environment& environment, MessageSink& sink);
+UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan);
 
 /// Makes the folder for logs that the user named.
 /// \throws UserError  it cannot be made or written.

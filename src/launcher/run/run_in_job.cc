@@ -59,7 +59,7 @@ int end_with_other(const std::string& report, const LaunchPlan& plan, const Envi
                    MessageSink& sink) {
   const Verdict verdict = failure_of_another_node(report);
   const std::string text = verdict_text(verdict, {.colour = sink.colour()});
-  if (speaks_for_node(plan)) sink.print_of_job(text);
+  if (speaks_for_job(plan)) sink.print_of_job(text);
   leave_error_file(environment, verdict, sink);
   return verdict.exit_code;
 }
@@ -80,7 +80,7 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   }
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
-  if (speaks_for_node(plan)) {
+  if (met.is_told_to_all ? speaks_for_job(plan) : speaks_for_node(plan)) {
     sink.error(what);
     sink.hint(met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint);
   }
@@ -90,7 +90,7 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
 
 /// Prints the note about the world size, which is known once the nodes have met. Each node prints it; a head shows one.
 void note_world(const LaunchPlan& placed, MessageSink& sink) {
-  const std::string note = is_horovod(placed) && speaks_for_node(placed) ? horovod_note(placed.world_size) : "";
+  const std::string note = is_horovod(placed) && speaks_for_job(placed) ? horovod_note(placed.world_size) : "";
   if (!note.empty()) sink.message_of_job(Severity::kNote, note);
 }
 

@@ -36,9 +36,11 @@ class FailureNotice : private JobEvents {
         job_(loop_, impatient(*plan.rendezvous), record, merge_reports, kMostMembers, job_secret(environment),
              etcd_user(environment)) {}
 
-  void run() {
+  /// \return the leader has the report
+  bool run(bool is_quiet) {
     job_.set_events(*this);
-    const EventLoop::Timer note = loop_.after(kQuiet, [this] {
+    const EventLoop::Timer note = loop_.after(kQuiet, [this, is_quiet] {
+      if (is_quiet) return;
       sink_.note(fmt::format("the other nodes are notified if they join within {}", format_duration(kPatience)));
     });
     {
@@ -51,6 +53,7 @@ class FailureNotice : private JobEvents {
       loop_.stop();
     });
     if (!left) loop_.run();
+    return is_delivered_;
   }
 
  private:
@@ -59,8 +62,12 @@ class FailureNotice : private JobEvents {
             const std::string& /*spare*/) override {
     loop_.stop();
   }
-  void over(const std::string& /*report*/) override { loop_.stop(); }
-  void ended(const std::string& /*why*/) override { loop_.stop(); }
+  void over(const std::string& /*report*/) override { delivered(); }
+  void ended(const std::string& /*why*/) override { delivered(); }
+  void delivered() {
+    is_delivered_ = true;
+    loop_.stop();
+  }
 
   static RendezvousPlan impatient(RendezvousPlan plan) {
     plan.connect_timeout = std::min(plan.connect_timeout, kPatience);
@@ -71,6 +78,7 @@ class FailureNotice : private JobEvents {
   MessageSink& sink_;
   EventLoop loop_;
   Job job_;
+  bool is_delivered_ = false;
 };
 
 }  // namespace
@@ -89,12 +97,13 @@ Verdict failure_of_another_node(const std::string& report) {
   return judge_job(job_report_from_json(report).value_or(JobReport{.is_incomplete = true}), kNoNode, std::nullopt);
 }
 
-void report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
+bool report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
                     MessageSink& sink) {
   ::signal(SIGPIPE, SIG_IGN);
   try {
-    FailureNotice(plan, record, environment, sink).run();
-  } catch (const std::exception&) {  // the port is taken, descriptors ran out: the failure itself was printed before
+    return FailureNotice(plan, record, environment, sink).run(!speaks_for_job(plan));
+  } catch (const std::exception&) {  // the port is taken, descriptors ran out: the caller prints the failure itself
+    return false;
   }
 }
 

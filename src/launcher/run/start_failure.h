@@ -22,7 +22,8 @@ Verdict failure_of_another_node(const std::string& report);
 /// it where that is this node's part, for some seconds at most. Errors are ignored. To be called before anything is
 /// started, with no signals blocked.
 /// \param record  with describe_failure()
-void report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
+/// \return the leader of the job has the report
+bool report_failure(const LaunchPlan& plan, const JoinRecord& record, const Environment& environment,
                     MessageSink& sink);
 
 }  // namespace lrun::launcher

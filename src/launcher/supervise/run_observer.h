@@ -7,6 +7,14 @@
 
 namespace lrun::launcher {
 
+/// Workers that still run.
+struct RunningWorkers {
+  int workers = 0;
+  int nodes = 1;  ///< on which they are; 1 also where that is not known
+
+  bool operator==(const RunningWorkers&) const = default;
+};
+
 /// Gets the events of a run as they happen, on the loop's thread.
 class RunObserver {
  public:
@@ -18,8 +26,9 @@ class RunObserver {
   virtual void worker_ended(const FailureRecord& record) = 0;
   /// A worker failed. The others have `moment` to report more before they are stopped.
   virtual void settling(const FailureRecord& failed, Duration moment) = 0;
-  /// The run begins to stop. `cause` is the failed worker to blame, or nullptr when none failed. `others` still run.
-  virtual void stopping(const RunEnd& end, const FailureRecord* cause, int others) = 0;
+  /// The run begins to stop. `cause` is the failed worker to blame, or nullptr when none failed. `others` are to be
+  /// stopped, on all nodes of a job.
+  virtual void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) = 0;
   virtual void killing(int others) = 0;
   /// The program that had lrun's terminal has left it. `others` still run.
   virtual void terminal_came_back(int rank, int others) = 0;
@@ -35,7 +44,7 @@ class PassingObserver : public RunObserver {
 
   void worker_ended(const FailureRecord& record) override { next_.worker_ended(record); }
   void settling(const FailureRecord& failed, Duration moment) override { next_.settling(failed, moment); }
-  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override {
+  void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override {
     next_.stopping(end, cause, others);
   }
   void killing(int others) override { next_.killing(others); }

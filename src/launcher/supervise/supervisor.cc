@@ -139,7 +139,7 @@ void Supervisor::mark_stopped(int signal_number) {
 void Supervisor::apply(const Announce&) {
   group_.collect_ended();
   const Verdict so_far = judge(state_.end, records_, {}, group_.running() > 0);
-  observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, group_.running());
+  observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, {group_.running()});
 }
 
 void Supervisor::apply(const LookAtWorkers&) { looking_ = facts_.look(); }

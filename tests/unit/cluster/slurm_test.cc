@@ -225,6 +225,7 @@ TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
   EXPECT_EQ(place.host, "n1");
   EXPECT_EQ(place.node_rank, 1);
   EXPECT_EQ(place.run_name, "slurm-12.0");
+  EXPECT_TRUE(place.shares_screen) << "srun shows what all tasks print";
   SlurmStep next = step;
   next.step = "1";
   EXPECT_NE(job_place_of(next).port, place.port);

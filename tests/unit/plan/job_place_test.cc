@@ -23,6 +23,31 @@ TEST(JobPlace, MakesARunOfSeveralNodesOutOfARequestThatNamesNone) {
   EXPECT_EQ(plan_in(step_of_three(0), request_for("2")).rendezvous->hosting, RendezvousPlan::Hosting::kMust);
 }
 
+TEST(JobPlace, GivesASilentNodeMoreTimeWhereItsLossEndsTheJob) {
+  LaunchRequest request = request_for("2");
+  EXPECT_EQ(plan_in(step_of_three(1), request).rendezvous->heartbeat, Duration(15'000));
+  request.rendezvous.heartbeat = Duration(2000);
+  EXPECT_EQ(plan_in(step_of_three(1), request).rendezvous->heartbeat, Duration(2000)) << "as the user says";
+  LaunchRequest elastic = request_for("2");
+  elastic.num_nodes = {3, Source::kFlag, "--num_nodes"};
+  elastic.min_nodes = 2;
+  EXPECT_EQ(plan_in(step_of_three(1), elastic).rendezvous->heartbeat, Duration(5000));
+}
+
+TEST(JobPlace, TellsOnceWhatPeopleReadInOnePlace) {
+  for (const bool shares_screen : {true, false}) {
+    Allocation first = step_of_three(0);
+    Allocation second = step_of_three(1);
+    first.job->shares_screen = second.job->shares_screen = shares_screen;
+    EXPECT_TRUE(speaks_for_job(plan_in(first, request_for("2"))));
+    EXPECT_EQ(speaks_for_job(plan_in(second, request_for("2"))), !shares_screen);
+  }
+  LaunchPlan of_rank = plan_of(request_for("2"), cpu_node());
+  of_rank.is_of_one_rank = true;
+  of_rank.nodes.front().workers.front().local_rank = 1;
+  EXPECT_FALSE(speaks_for_job(of_rank)) << "another launcher of its node does";
+}
+
 TEST(JobPlace, IsShownWithTheNodesInRankOrder) {
   LaunchRequest request = request_for("2");
   EXPECT_EQ(plan_in(step_of_three(1), request).nodes.front().name, "here") << "what runs here comes first";

@@ -140,8 +140,11 @@ TEST_F(RealRunCgroup, OfADeadRunIsRemovedByALaterOneButNotOfALivingOne) {
   EXPECT_TRUE(fs::remove(unrelated)) << "lrun did not make it";
 }
 
-TEST_F(RealRunCgroup, CannotBeMadeTwice) {
-  EXPECT_FALSE(RunCgroup::make("unit-test-" + std::to_string(::getpid())));
+TEST_F(RealRunCgroup, OfAnotherLauncherOfTheRunHasAnotherFolder) {
+  const RunCgroup other = RunCgroup::make("unit-test-" + std::to_string(::getpid()));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other.folder(), cgroup_.folder().string() + "-2");
+  other.remove();
   EXPECT_TRUE(fs::exists(cgroup_.folder()));
 }
 

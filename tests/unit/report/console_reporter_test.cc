@@ -33,7 +33,7 @@ class ConsoleReporterTest : public ::testing::Test {
 TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow) {
   const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(1)});
   EXPECT_FALSE(reporter.has_told(verdict));
-  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, 2);
+  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, {2});
   EXPECT_NE(said.find("rank 1 exited with code 3"), std::string::npos) << said;
   EXPECT_TRUE(reporter.has_told(verdict));
   EXPECT_FALSE(reporter.has_told(judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(2)})))
@@ -48,7 +48,7 @@ TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow
 
 TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
   const RunEnd interrupted{.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT};
-  reporter.stopping(interrupted, nullptr, 2);
+  reporter.stopping(interrupted, nullptr, {2});
   EXPECT_TRUE(reporter.has_told(judge(interrupted, {})));
   const RunEnd over{.kind = RunEnd::Kind::kTimedOut, .limit_ms = 1000};
   EXPECT_FALSE(reporter.has_told(judge(over, {}))) << "it is a failure, and the note about it was none";
@@ -57,13 +57,13 @@ TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
 TEST_F(ConsoleReporterTest, ACauseThatAnotherLauncherPrintsIsNotTold) {
   prints = false;
   const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(1)});
-  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, 2);
+  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, {2});
   EXPECT_FALSE(reporter.has_told(verdict));
 }
 
 TEST_F(ConsoleReporterTest, WithNothingLeftToStopItSaysNothing) {
   const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(0)});
-  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, 0);
+  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, {0});
   EXPECT_EQ(said, "") << "the verdict follows at once";
   EXPECT_FALSE(reporter.has_told(verdict));
 }

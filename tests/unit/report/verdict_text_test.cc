@@ -23,13 +23,13 @@ FailureRecord failed(int rank) {
 
 TEST(StoppingText, NamesTheCauseAndWhatHappensNow) {
   const FailureRecord cause = failed(1);
-  EXPECT_EQ(stopping_text({RunEnd::Kind::kWorkerFailed}, &cause, 7, {.grace = Duration(30'000)}),
+  EXPECT_EQ(stopping_text({RunEnd::Kind::kWorkerFailed}, &cause, {7}, {.grace = Duration(30'000)}),
             "lrun: error: rank 1 exited with code 3\n"
             "lrun: note: stopping 7 other workers (up to 30s)\n");
 }
 
 TEST(StoppingText, SaysHowToSkipTheWaitAfterCtrlC) {
-  EXPECT_EQ(stopping_text({RunEnd::Kind::kInterrupted, SIGINT}, nullptr, 2, {.grace = Duration(30'000)}),
+  EXPECT_EQ(stopping_text({RunEnd::Kind::kInterrupted, SIGINT}, nullptr, {2}, {.grace = Duration(30'000)}),
             "lrun: note: received SIGINT; stopping 2 workers (up to 30s); Ctrl-C again kills at once\n");
 }
 

@@ -22,7 +22,7 @@ class SilentObserver final : public RunObserver {
  public:
   void worker_ended(const FailureRecord&) override {}
   void settling(const FailureRecord&, Duration) override {}
-  void stopping(const RunEnd&, const FailureRecord*, int) override {}
+  void stopping(const RunEnd&, const FailureRecord*, RunningWorkers) override {}
   void killing(int) override {}
   void terminal_came_back(int, int) override {}
   void suspended() override {}

@@ -23,10 +23,10 @@ class LastStop final : public RunObserver {
  public:
   void worker_ended(const FailureRecord&) override {}
   void settling(const FailureRecord&, Duration) override {}
-  void stopping(const RunEnd& end, const FailureRecord* cause, int others) override {
+  void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override {
     last = end;
     cause_rank = cause != nullptr ? cause->rank : -1;
-    num_others = others;
+    to_stop = others;
   }
   void killing(int) override {}
   void terminal_came_back(int, int) override {}
@@ -35,7 +35,7 @@ class LastStop final : public RunObserver {
 
   RunEnd last;
   int cause_rank = -1;
-  int num_others = 0;
+  RunningWorkers to_stop;
 };
 
 class JobObserverTest : public ::testing::Test {
@@ -82,7 +82,7 @@ class JobObserverTest : public ::testing::Test {
   /// Workers here ended by a failure of rank 0.
   void fail_here() {
     const FailureRecord record = failure(0);
-    observer().stopping({Kind::kWorkerFailed}, &record, 0);
+    observer().stopping({Kind::kWorkerFailed}, &record, {0});
     observer().attempt_over({{Kind::kWorkerFailed}, {record}}, false);
   }
 
@@ -132,7 +132,7 @@ TEST_F(JobObserverTest, AStopElsewhereStopsTheWorkersHere) {
   EXPECT_EQ(stopped.kind, Kind::kWorkerFailed);
   EXPECT_EQ(stopped.node, "n2");
   EXPECT_FALSE(is_victim);
-  observer().stopping(stopped, nullptr, 1);
+  observer().stopping(stopped, nullptr, {1});
   EXPECT_EQ(next.cause_rank, 2) << "the cause there is the cause here";
   EXPECT_THAT(job.calls, IsEmpty()) << "it is known there";
 }
@@ -154,7 +154,7 @@ TEST_F(JobObserverTest, ALostNodeStopsTheRoundAndIsItsReason) {
   others().lost("n2", "silence for 5s", 7, "");
   EXPECT_EQ(stopped.kind, Kind::kNodeLost);
   EXPECT_THAT(stopped.who, HasSubstr("node n2 is lost: silence for 5s; 2 of 3 nodes are left"));
-  observer().stopping(stopped, nullptr, 1);
+  observer().stopping(stopped, nullptr, {1});
   observer().attempt_over({stopped, {}}, false);
   others().over(merge_reports({job.reported, ""}));
   ASSERT_TRUE(verdict);
@@ -169,7 +169,7 @@ TEST_F(JobObserverTest, ASpareTakesThePlaceOfALostNode) {
 
 TEST_F(JobObserverTest, ALossWhileWorkersStopForAnotherReasonIsANote) {
   const FailureRecord record = failure(0);
-  observer().stopping({Kind::kWorkerFailed}, &record, 1);
+  observer().stopping({Kind::kWorkerFailed}, &record, {1});
   others().lost("n2", "silence", 7, "");
   EXPECT_THAT(notes, ElementsAre(HasSubstr("node n2 is lost")));
 }
@@ -225,7 +225,7 @@ TEST_F(JobObserverTest, ARoundBeginsWhenThisNodeIsReady) {
 TEST_F(JobObserverTest, ANodeThatIsTakenAwayLeavesWhereTheOthersCanDoWithoutIt) {
   plan.min_nodes = 2;
   const RunEnd term{.kind = Kind::kInterrupted, .signal_number = SIGTERM};
-  observer().stopping(term, nullptr, 1);
+  observer().stopping(term, nullptr, {1});
   EXPECT_THAT(job.calls, ElementsAre("drop out: its lrun received SIGTERM and left the job"));
   EXPECT_THAT(notes, ElementsAre("this node leaves the job; 2 of 2:3 nodes go on"));
   EXPECT_TRUE(observer().is_alone());
@@ -235,7 +235,7 @@ TEST_F(JobObserverTest, ALeaderLeavesItsJobWhenItsWorkersAreGone) {
   plan.min_nodes = 2;
   job.is_dispensable = false;
   job.successors = true;
-  observer().stopping({Kind::kGuardDied}, nullptr, 1);
+  observer().stopping({Kind::kGuardDied}, nullptr, {1});
   EXPECT_THAT(job.calls, IsEmpty()) << "the others begin at once";
   observer().attempt_over({{Kind::kGuardDied}, {}}, true);
   EXPECT_THAT(job.calls, ElementsAre("abandon"));
@@ -279,8 +279,19 @@ TEST_F(JobObserverTest, AfterItsEndNothingIsHeard) {
 
 TEST_F(JobObserverTest, EveryLauncherOfARankStopsForAllOthers) {
   plan.of_ranks = true;
-  observer().stopping({Kind::kRequested}, nullptr, 1);
-  EXPECT_EQ(next.num_others, 2);
+  observer().stopping({Kind::kRequested}, nullptr, {1});
+  EXPECT_EQ(next.to_stop, (RunningWorkers{3, 1}));
+}
+
+TEST_F(JobObserverTest, AFailureStopsTheWorkersOfAllNodes) {
+  const FailureRecord record = failure(0);
+  observer().stopping({Kind::kWorkerFailed}, &record, {1});
+  EXPECT_EQ(next.to_stop, (RunningWorkers{3, 3}));
+}
+
+TEST_F(JobObserverTest, ALostNodeStopsThoseOfThisNodeAsFarAsItKnows) {
+  observer().stopping({.kind = Kind::kNodeLost}, nullptr, {2});
+  EXPECT_EQ(next.to_stop, (RunningWorkers{2, 1}));
 }
 
 TEST_F(JobObserverTest, WaitingIsToldEverMoreSeldom) {

@@ -28,7 +28,8 @@ class PreflightTest : public ::testing::Test {
   /// The text about a missing program.
   std::string refusal_of_program(const std::string& program) {
     plan.argv = request.command = {program};
-    EXPECT_EQ(refuse_program({ENOENT, false}, program, plan, Environment(), sink).exit_code, kExitNotFound);
+    EXPECT_EQ(verdict_of({ENOENT, false}).exit_code, kExitNotFound);
+    sink.print_error(program_error({ENOENT, false}, program, plan));
     return sink.text();
   }
 
@@ -66,12 +67,6 @@ TEST_F(PreflightTest, NamesTheFileThatWasMeant) {
 }
 
 TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }
-
-TEST_F(PreflightTest, OneLauncherOfANodeSpeaks) {
-  plan.is_of_one_rank = true;
-  plan.nodes.front().workers.front().local_rank = 1;
-  EXPECT_EQ(refusal_of_program("/nonexistent"), "");
-}
 
 TEST_F(PreflightTest, AFolderForLogsIsMadeOrRefused) {
   plan.log_dir.value = (folder / "logs").string();

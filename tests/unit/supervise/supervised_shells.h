@@ -24,8 +24,8 @@ class RecordingObserver final : public RunObserver {
  public:
   void worker_ended(const FailureRecord& record) override { add("ended " + std::to_string(record.rank)); }
   void settling(const FailureRecord& failed, Duration) override { add("settling " + std::to_string(failed.rank)); }
-  void stopping(const RunEnd&, const FailureRecord* cause, int others) override {
-    add("stopping " + std::to_string(others) + ", cause " + (cause ? std::to_string(cause->rank) : "none"));
+  void stopping(const RunEnd&, const FailureRecord* cause, RunningWorkers others) override {
+    add("stopping " + std::to_string(others.workers) + ", cause " + (cause ? std::to_string(cause->rank) : "none"));
   }
   void killing(int others) override { add("killing " + std::to_string(others)); }
   void terminal_came_back(int, int) override {}
