@@ -131,6 +131,10 @@ bool has_lock(const std::filesystem::path& folder) {
 
 std::filesystem::path state_folder(const Environment& environment) {
   if (const auto state = environment.get("LRUN_STATE"); state && !state->empty()) return *state;
+  // By the XDG Base Directory Specification a relative path counts for nothing.
+  if (const auto state = environment.get("XDG_STATE_HOME"); state && state->starts_with('/')) {
+    return std::filesystem::path(*state) / "lrun";
+  }
   if (const auto home = environment.get("HOME"); home && !home->empty()) {
     return std::filesystem::path(*home) / ".local" / "state" / "lrun";
   }

@@ -11,7 +11,7 @@
 
 namespace lrun::launcher {
 
-/// Where runs are kept: $LRUN_STATE, else ~/.local/state/lrun, else /tmp/lrun-<user id>.
+/// Where runs are kept: $LRUN_STATE, else $XDG_STATE_HOME/lrun, else ~/.local/state/lrun, else /tmp/lrun-<user id>.
 std::filesystem::path state_folder(const Environment& environment);
 
 /// The folder of one launcher, 0700: events.jsonl, result.json, control.sock and, unless --log-dir names another place,

@@ -31,6 +31,10 @@ TEST(StateFolder, IsTheUsersWishElseBelowHome) {
   Environment environment;
   environment.set("HOME", "/home/a");
   EXPECT_EQ(state_folder(environment), "/home/a/.local/state/lrun");
+  environment.set("XDG_STATE_HOME", "state");
+  EXPECT_EQ(state_folder(environment), "/home/a/.local/state/lrun") << "relative";
+  environment.set("XDG_STATE_HOME", "/x");
+  EXPECT_EQ(state_folder(environment), "/x/lrun");
   environment.set("LRUN_STATE", "/s");
   EXPECT_EQ(state_folder(environment), "/s");
 }
