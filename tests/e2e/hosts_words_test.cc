@@ -90,7 +90,8 @@ TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
   EXPECT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "ended when asked to"); })) << lrun.err();
   std::ofstream(path("gate")) << "open";
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT; stopping 1 worker (up to 30s)")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT; stopping 2 workers on 2 nodes (up to 30s)"))
+      << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: received SIGINT\n")) << lrun.err();
 }
 

@@ -261,8 +261,7 @@ TEST(Logs, OfWhatIsNotThereAreRefusedInOneLineAndAHint) {
   const std::string name = logged.run_folder().filename().string();
   Beside rank(logged, {"logs", "1-3", "4"});
   EXPECT_EQ(rank.wait().code, 125);
-  EXPECT_EQ(rank.err(),
-            "lrun: error: run '" + name + "' has no rank 4 on this host\nlrun: hint: here it has ranks 0-1\n");
+  EXPECT_EQ(rank.err(), "lrun: error: run '" + name + "' has no rank 4 here\nlrun: hint: here it has ranks 0-1\n");
   Beside attempt(logged, {"logs", "--attempt", "1"});
   EXPECT_EQ(attempt.wait().code, 125);
   EXPECT_EQ(attempt.err(), "lrun: error: run '" + name + "' has no attempt 1\nlrun: hint: its last attempt is 0\n");

@@ -23,7 +23,7 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
-/// What the launchers of a run have written.
+/// The files that the launchers of a run have written.
 struct RunFiles {
   std::optional<Timeline> timeline;   ///< the course of the run, as their events tell it; empty: they left none
   std::optional<std::string> result;  ///< result.json of deciding_part(); empty: there is none, or the run goes on

@@ -2,6 +2,7 @@
 // to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
 #include "run/job_observer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,6 +20,9 @@ std::string leaving_text(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kHeadLost) return reason_text(end);
   return "its workers could not be started: " + (cause != nullptr ? cause_text(*cause) : std::string());
 }
+
+/// Nobody reads what the launcher says that ends so.
+bool is_mute(const RunEnd& end) { return end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost; }
 
 JobReport report_of_node(const Membership& membership, const ClockOffset& offset, const RunEnd& end,
                          std::int64_t end_ns, const std::vector<FailureRecord>& records) {
@@ -129,8 +133,7 @@ void JobObserver::abandon_when_idle() {
 void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) {
   const JobStrength job = strength();
   if (may_leave(end, job)) {
-    const bool nobody_reads = end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost;
-    if (!nobody_reads) calls_.note("this node leaves the job" + remaining_text(job.others, rendezvous_));
+    if (!is_mute(end)) calls_.note("this node leaves the job" + remaining_text(job.others, rendezvous_));
     return drop_out(leaving_text(end, cause));
   }
   StopNotice notice{end, {}};
@@ -146,6 +149,7 @@ void JobObserver::stop(const std::string& text) {
   final_ = final_ || !end.may_go_on();
   if (state_ == State::kReported || state_ == State::kDone) return;  // the reports decide
   if (notice) round_.their_cause = notice->cause;
+  if (notice && end.node_rank == 0 && is_mute(end)) round_.first_is_gone = true;
   const std::optional<FailureRecord>& cause = round_.their_cause;
   // A rank that lost one which had ended early is a victim, too: the rank that kept it waiting may be here.
   calls_.stop(end, cause && (is_victim(cause->cause) || cause->cause == Cause::kEndedEarly));
@@ -155,6 +159,9 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
                        const std::string& spare) {
   if (state_ == State::kDone) return;
   ++round_.lost;
+  const std::vector<std::string>& names = membership_.first_names;  // launchers of one host may have one name
+  const bool is_first = node == names.front() && std::count(names.begin(), names.end(), node) == 1;
+  round_.first_is_gone = round_.first_is_gone || is_first;
   alone_ = alone_ || node.empty();
   const std::string lost_one = node.empty() ? "the rendezvous at " + rendezvous_.host : "node " + node;
   const std::string text = lost_one + " is lost: " + how;
@@ -169,6 +176,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
 /// The nodes of the next round are not known yet.
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
+  round_.first_is_gone = round_.first_is_gone || membership_.leader == 0;
   stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = how + "; the remaining nodes meet again", .node = "meeting"},
                 how, heard_ns);
 }

@@ -59,6 +59,10 @@ class JobObserver : public PassingObserver, private JobEvents {
   /// The job is lost, or this node has left it: no report will come about how the attempt ended elsewhere.
   [[nodiscard]] bool is_alone() const { return alone_; }
 
+  /// Of launchers whose output people read in one place, this one says what happens to the job: that of node rank 0, or
+  /// the next one where that is gone.
+  [[nodiscard]] bool speaks() const { return alone_ || membership_.self.node_rank == (round_.first_is_gone ? 1 : 0); }
+
   void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override;
 
  private:
@@ -69,6 +73,7 @@ class JobObserver : public PassingObserver, private JobEvents {
     std::optional<NodeLoss> loss;              ///< of the first node that was lost, in this attempt or since
     std::string loss_text;                     ///< the same, without what follows from it
     int lost = 0;                              ///< number of this attempt's nodes that were lost
+    bool first_is_gone = false;                ///< node rank 0, or nobody reads what it says
     std::optional<FailureRecord> their_cause;  ///< why another node stops
     std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it does not stop
     RepeatFilter printed;

@@ -181,7 +181,6 @@ class RendezvousWait : public JobEvents {
   void end(RendezvousOutcome what) {
     if (std::exchange(ended_, true)) return;
     end_ = std::move(what);
-    end_.is_told_to_all = !last_told_.empty();
     loop_.stop();
   }
 

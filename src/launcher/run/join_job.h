@@ -20,7 +20,6 @@ struct RendezvousOutcome {
   int signal_number = 0;    ///< the signal that stopped lrun; 0: none did
   std::string report;       ///< report of a node that cannot start, and so ended the job before it began; empty: none
   bool not_needed = false;  ///< the job ended without this node; `why_not`: how, empty: it succeeded
-  bool is_told_to_all = false;  ///< the leader has told this node who is there: it tells all the same
 
   bool operator==(const RendezvousOutcome&) const = default;
 };

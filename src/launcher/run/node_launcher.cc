@@ -242,12 +242,10 @@ void NodeLauncher::start_failed(const FailureRecord& record) {
 
 bool NodeLauncher::shares_screen() const { return plan_.rendezvous && plan_.rendezvous->shares_screen; }
 
-/// All launchers of a job would print the same. Where people read it in one place, that of node rank 0 prints for all,
-/// as long as they are connected.
+/// All launchers of a job would print the same.
 bool NodeLauncher::speaks_for_job() const {
   const JobObserver* const job = attempts_.job();
-  const bool is_one_of_many = shares_screen() && job != nullptr && job->membership().self.node_rank != 0;
-  return !is_one_of_many || job->is_alone();
+  return !shares_screen() || job == nullptr || job->speaks();
 }
 
 }  // namespace lrun::launcher

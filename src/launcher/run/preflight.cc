@@ -53,7 +53,7 @@ std::filesystem::path file_of(const std::string& program, const LaunchPlan& plan
   return std::filesystem::path(plan.setup.folder.value) / program;
 }
 
-FailureRecord record_of(const ProgramProblem& problem) {
+FailureRecord record_of_problem(const ProgramProblem& problem) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
   record.value = problem.error_number;
@@ -73,16 +73,19 @@ std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, c
   return ProgramProblem{errno, true};
 }
 
-Verdict verdict_of(const ProgramProblem& problem) { return judge({RunEnd::Kind::kStartFailed}, {record_of(problem)}); }
+Verdict verdict_of(const ProgramProblem& problem) {
+  return judge({RunEnd::Kind::kStartFailed}, {record_of_problem(problem)});
+}
 
 UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
-  const StartProblem text = start_problem(record_of(problem), {.program = program,
-                                                               .advice = advice_about(typed, file_of(typed, plan)),
-                                                               .nearest_verb = nearest_verb(program, plan),
-                                                               .nearest_file = nearest_file(program, plan),
-                                                               .script = program != typed ? typed : std::string(),
-                                                               .given_to_python = problem.given_to_python});
+  const StartProblem text =
+      start_problem(record_of_problem(problem), {.program = program,
+                                                 .advice = advice_about(typed, file_of(typed, plan)),
+                                                 .nearest_verb = nearest_verb(program, plan),
+                                                 .nearest_file = nearest_file(program, plan),
+                                                 .script = program != typed ? typed : std::string(),
+                                                 .given_to_python = problem.given_to_python});
   return UserError(text.what, text.hint);
 }
 

@@ -80,7 +80,7 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   }
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
-  if (met.is_told_to_all ? speaks_for_job(plan) : speaks_for_node(plan)) {
+  if (speaks_for_node(plan)) {
     sink.error(what);
     sink.hint(met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint);
   }

@@ -289,6 +289,28 @@ TEST_F(JobObserverTest, AFailureStopsTheWorkersOfAllNodes) {
   EXPECT_EQ(next.to_stop, (RunningWorkers{3, 3}));
 }
 
+TEST_F(JobObserverTest, TheNextNodeSpeaksWhereTheFirstIsGone) {
+  EXPECT_TRUE(observer().speaks()) << "node rank 0";
+  const auto speaks_after = [this](int node_rank, const std::function<void(JobEvents&)>& event) {
+    FakeJob fake;
+    Membership membership = membership_of(3);
+    membership.self.node_rank = node_rank;
+    membership.leader = 0;
+    JobObserver observer(fake, membership, plan, next,
+                         {.stop = [](const RunEnd&, bool) {}, .note = [](const std::string&) {}});
+    EXPECT_FALSE(observer.speaks());
+    event(*fake.events);
+    return observer.speaks();
+  };
+  const auto is_lost = [](JobEvents& events) { events.lost("n0", "silence", 7, ""); };
+  const auto other_is_lost = [](JobEvents& events) { events.lost("n2", "silence", 7, ""); };
+  const auto has_no_leader = [](JobEvents& events) { events.leaderless("silence", 7); };
+  EXPECT_TRUE(speaks_after(1, is_lost));
+  EXPECT_TRUE(speaks_after(1, has_no_leader));
+  EXPECT_FALSE(speaks_after(2, is_lost));
+  EXPECT_FALSE(speaks_after(1, other_is_lost));
+}
+
 TEST_F(JobObserverTest, ALostNodeStopsThoseOfThisNodeAsFarAsItKnows) {
   observer().stopping({.kind = Kind::kNodeLost}, nullptr, {2});
   EXPECT_EQ(next.to_stop, (RunningWorkers{2, 1}));
