@@ -282,7 +282,10 @@ std::vector<pid_t> LrunProcess::processes() const {
 std::vector<pid_t> LrunProcess::workers() const {
   std::vector<pid_t> found = processes();
   const pid_t launcher = launcher_pid();
-  std::erase_if(found, [&](pid_t pid) { return pid == pid_ || pid == launcher || program_name(pid) == kWakerName; });
+  // One that has ended meanwhile has no name: it may have been the waker.
+  std::erase_if(found, [&](pid_t pid) {
+    return pid == pid_ || pid == launcher || program_name(pid) == kWakerName || !is_process(pid);
+  });
   return found;
 }
 
