@@ -269,8 +269,9 @@ std::string verdict_line(const Verdict& verdict) {
 std::string stopping_text(const RunEnd& end, const FailureRecord* cause, RunningWorkers others,
                           const RunFactsForText& facts) {
   const bool at_once = end.kind == RunEnd::Kind::kGuardDied;
-  const std::string workers = counted(others.workers, cause != nullptr ? "other worker" : "worker") +
-                              (others.nodes > 1 ? fmt::format(" on {} nodes", others.nodes) : std::string());
+  const std::string workers =
+      counted(others.workers, cause != nullptr ? "other worker" : "worker") +
+      (others.nodes > 1 && others.workers >= others.nodes ? fmt::format(" on {} nodes", others.nodes) : std::string());
   const std::string what =
       others.workers == 0 ? "" : stopping_workers_text(workers, at_once ? Duration::zero() : facts.grace);
   if (cause != nullptr) {

@@ -21,6 +21,14 @@ FailureRecord failed(int rank) {
   return record;
 }
 
+TEST(StoppingText, CountsTheNodesOfTheWorkersThatStillRun) {
+  const auto text = [](RunningWorkers others) {
+    return stopping_text({RunEnd::Kind::kRequested}, nullptr, others, {.grace = Duration(30'000)});
+  };
+  EXPECT_EQ(text({35, 36}), "lrun: note: asked to stop; stopping 35 workers (up to 30s)\n") << "not on all of them";
+  EXPECT_EQ(text({36, 9}), "lrun: note: asked to stop; stopping 36 workers on 9 nodes (up to 30s)\n");
+}
+
 TEST(StoppingText, NamesTheCauseAndWhatHappensNow) {
   const FailureRecord cause = failed(1);
   EXPECT_EQ(stopping_text({RunEnd::Kind::kWorkerFailed}, &cause, {7}, {.grace = Duration(30'000)}),
