@@ -58,7 +58,7 @@ void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
   own_report_.wants_no_more = wants_no_more;
   own_report_.places = outcome.places;
   state_ = State::kReported;
-  abandon_when_idle();
+  if (std::exchange(abandons_when_idle_, false)) job_.abandon();  // the other nodes begin at once
   if (alone_) return judge_round(own_report_);
   job_.report(to_json(own_report_));
 }
@@ -96,7 +96,7 @@ void JobObserver::cannot_clean_up() {
 
 void JobObserver::leave(const std::string& text) {
   state_ = State::kDone;
-  abandon_when_idle();
+  if (std::exchange(abandons_when_idle_, false)) job_.abandon();  // the other nodes begin at once
   job_.leave(text);
 }
 
@@ -123,11 +123,6 @@ void JobObserver::drop_out(const std::string& why) {
   alone_ = final_ = true;
   abandons_when_idle_ = !job_.may_drop_out();
   if (!abandons_when_idle_) job_.drop_out(why);
-}
-
-/// To be called when the workers here are gone, since the other nodes begin at once.
-void JobObserver::abandon_when_idle() {
-  if (std::exchange(abandons_when_idle_, false)) job_.abandon();
 }
 
 void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) {

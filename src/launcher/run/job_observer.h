@@ -96,7 +96,6 @@ class JobObserver : public PassingObserver, private JobEvents {
   void judge_round(const JobReport& report);
   void notify_of_stop(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
-  void abandon_when_idle();
   [[nodiscard]] JobStrength strength() const;
 
   JobMember& job_;
