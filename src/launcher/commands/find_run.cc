@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/small_file.h"
 #include "base/user_error.h"
+#include "inspect/control_client.h"
 #include "inspect/run_directory.h"
 
 namespace lrun::launcher {
@@ -87,6 +88,17 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   throw UserError("no run is alive in '" + state_folder.string() + "'",
                   all.empty() ? "LRUN_STATE names another place"
                               : "the last one was '" + all.back().id + "'; 'lrun report' says how it ended");
+}
+
+std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {
+  constexpr Duration kLimit(2000);
+  std::vector<LivingLauncher> launchers;
+  for (const std::filesystem::path& part : run.parts) {
+    if (is_stale(part)) continue;
+    const ControlAnswer answer = ask_run(part, "status", kLimit);
+    launchers.push_back({part, run_status_from_json(answer.text), answer.kind == ControlAnswer::Kind::kElsewhere});
+  }
+  return launchers;
 }
 
 RunFiles read_run(const RunEntry& run) {

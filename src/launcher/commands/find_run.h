@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "inspect/run_list.h"
+#include "inspect/run_status.h"
 #include "report/timeline.h"
 
 namespace lrun::launcher {
@@ -22,6 +23,14 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 
 /// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
+
+/// A launcher that is alive, and its answer to the question for its status.
+struct LivingLauncher {
+  std::filesystem::path folder;
+  std::optional<RunStatus> status;  ///< empty: it is elsewhere, or gave none within two seconds
+  bool is_elsewhere = false;        ///< on another host that shares the file system
+};
+std::vector<LivingLauncher> ask_launchers(const RunEntry& run);
 
 /// The files that the launchers of a run have written.
 struct RunFiles {

@@ -6,9 +6,7 @@
 #include "base/user_error.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
-#include "inspect/control_client.h"
 #include "inspect/run_directory.h"
-#include "inspect/run_status.h"
 #include "inspect/stack_sampler.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
@@ -16,8 +14,6 @@
 
 namespace lrun::launcher {
 namespace {
-
-constexpr Duration kAnswerLimit(2000);
 
 /// The launcher may be what hangs: its events tell whom it started last.
 std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& sink) {
@@ -36,19 +32,16 @@ std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& 
 /// The workers of a run on this host, those that have ended with the pid 0.
 std::vector<RankProcess> processes_of(const RunEntry& run, MessageSink& sink) {
   std::vector<RankProcess> processes;
-  for (const std::filesystem::path& part : run.parts) {
-    if (is_stale(part)) continue;
-    const ControlAnswer answer = ask_run(part, "status", kAnswerLimit);
-    if (answer.kind == ControlAnswer::Kind::kElsewhere) continue;
-    const std::optional<RunStatus> status = run_status_from_json(answer.text);
-    if (!status) {
+  for (const LivingLauncher& launcher : ask_launchers(run)) {
+    if (launcher.is_elsewhere) continue;
+    if (!launcher.status) {
       RunEntry silent = run;
-      silent.parts = {part};
+      silent.parts = {launcher.folder};
       const std::vector<RankProcess> known = last_known_processes(silent, sink);
       processes.insert(processes.end(), known.begin(), known.end());
       continue;
     }
-    for (const WorkerStatus& worker : status->workers) {
+    for (const WorkerStatus& worker : launcher.status->workers) {
       processes.push_back({worker.rank, worker.running ? worker.pid : 0});
     }
   }

@@ -10,7 +10,6 @@
 #include "base/shortened.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
-#include "inspect/control_client.h"
 #include "inspect/gpu_use.h"
 #include "inspect/run_directory.h"
 #include "process/descendants.h"
@@ -21,7 +20,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr Duration kStatusLimit(2000);
+constexpr Duration kGpuLimit(2000);
 constexpr std::size_t kMostNamesBytes = 120;
 
 std::int64_t now_ms() {
@@ -35,15 +34,12 @@ struct Answers {
 };
 
 void ask(const RunEntry& run, Answers& answers) {
-  for (const std::filesystem::path& part : run.parts) {
-    if (is_stale(part)) continue;
-    const ControlAnswer answer = ask_run(part, "status", kStatusLimit);
-    std::optional<RunStatus> status = run_status_from_json(answer.text);
-    if (status) {
-      answers.statuses.push_back(*std::move(status));
-    } else if (answer.kind == ControlAnswer::Kind::kElsewhere) {
-      answers.elsewhere[run.id].push_back(part.filename().string());
-    } else if (!is_stale(part)) {  // else it has ended since
+  for (LivingLauncher& launcher : ask_launchers(run)) {
+    if (launcher.status) {
+      answers.statuses.push_back(*std::move(launcher.status));
+    } else if (launcher.is_elsewhere) {
+      answers.elsewhere[run.id].push_back(launcher.folder.filename().string());
+    } else if (!is_stale(launcher.folder)) {  // else it has ended since
       answers.silent.insert(run.id);
     }
   }
@@ -52,7 +48,7 @@ void ask(const RunEntry& run, Answers& answers) {
 /// Adds what the driver says about the ranks' processes.
 void add_gpus(std::vector<RunStatus>& runs) {
   if (runs.empty()) return;
-  const std::vector<ProcessOnGpu> processes = read_gpu_use(kStatusLimit);
+  const std::vector<ProcessOnGpu> processes = read_gpu_use(kGpuLimit);
   for (RunStatus& run : runs) add_gpu_use(run, processes, parent_of);
 }
 

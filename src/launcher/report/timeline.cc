@@ -255,9 +255,12 @@ Timeline merged(std::vector<Timeline> parts) {
   all.ended_ms = last.ended_ms;
   all.reason = last.reason;
   all.exit_code = last.exit_code;
+  int order = order_after(all);
   for (auto part = parts.begin(); part != parts.end(); ++part) {
+    if (part == first) continue;
     all.started_ms = std::min(all.started_ms, part->started_ms);
-    if (part != first) add_part(all, std::move(*part), order_after(all));
+    const int next = order + order_after(*part);
+    add_part(all, std::move(*part), std::exchange(order, next));
   }
   std::stable_sort(all.workers.begin(), all.workers.end(),
                    [](const WorkerSpan& one, const WorkerSpan& other) { return one.round < other.round; });

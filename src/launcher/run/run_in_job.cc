@@ -88,7 +88,7 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   return kExitRefused;
 }
 
-/// Prints the note about the world size, which is known once the nodes have met. Each node prints it; a head shows one.
+/// Prints the note about the world size, which is known once the nodes have met. A head shows it once.
 void note_world(const LaunchPlan& placed, MessageSink& sink) {
   const std::string note = is_horovod(placed) && speaks_for_job(placed) ? horovod_note(placed.world_size) : "";
   if (!note.empty()) sink.message_of_job(Severity::kNote, note);

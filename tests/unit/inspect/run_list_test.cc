@@ -6,6 +6,7 @@
 
 #include "inspect/run_directory.h"
 #include "inspect/run_status.h"
+#include "support/temporary_folder.h"
 
 namespace lrun::launcher {
 namespace {
@@ -18,23 +19,18 @@ RunDirectory listed_run(const std::filesystem::path& path, const std::string& na
 }
 
 TEST(RunList, HoldsRunsOldestFirstAndSaysWhichLive) {
-  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  const std::filesystem::path state = pattern;
+  const test::TemporaryFolder state;
   (void)listed_run(state / "b");
   const RunDirectory living = listed_run(state / "a");
   std::filesystem::create_directory(state / "no-run");
-  EXPECT_EQ(list_runs(state),
+  EXPECT_EQ(list_runs(state.path()),
             (std::vector<RunEntry>{{"a", state / "a", {state / "a"}, true}, {"b", state / "b", {state / "b"}, false}}));
   EXPECT_FALSE(std::filesystem::exists(state / "no-run" / "lock")) << "who only looks leaves nothing";
   EXPECT_TRUE(list_runs(state / "none").empty());
-  std::filesystem::remove_all(state);
 }
 
 TEST(RunList, RunsOfTheSameSecondStandInTheOrderOfTheirStart) {
-  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  const std::filesystem::path state = pattern;
+  const test::TemporaryFolder state;
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto run_of = [&](const std::string& id, int age_ms) {
     (void)listed_run(state / id);
@@ -44,9 +40,8 @@ TEST(RunList, RunsOfTheSameSecondStandInTheOrderOfTheirStart) {
   run_of("20260102-030405-aaaaaa", 200);
   run_of("20260102-030404-mmmmmm", 100);
   std::string order;
-  for (const RunEntry& run : list_runs(state)) order += run.id.back();
+  for (const RunEntry& run : list_runs(state.path())) order += run.id.back();
   EXPECT_EQ(order, "mza");
-  std::filesystem::remove_all(state);
 }
 
 TEST(RunList, ARunIsNamedByItsIdItsBeginningOrItsEnd) {
@@ -73,22 +68,17 @@ TEST(RunList, ARunIsNamedByItsJobToo) {
 }
 
 TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
-  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  const std::filesystem::path state = pattern;
+  const test::TemporaryFolder state;
   (void)listed_run(state / "a", "resnet");
   (void)listed_run(state / "b", "b");
   (void)listed_run(state / "c", "none");
   EXPECT_EQ(run_in(state / "a")->name, "resnet");
   EXPECT_EQ(run_in(state / "b")->name, "");
   EXPECT_EQ(run_in(state / "c")->name, "");
-  std::filesystem::remove_all(state);
 }
 
 TEST(RunList, AJobOfSeveralLaunchersIsOneRunAndLivesAsLongAsOneOfThem) {
-  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  const std::filesystem::path state = pattern;
+  const test::TemporaryFolder state;
   const std::filesystem::path job = state / "20260102-030405-abc123";
   RunDirectory first(job, "b");
   first.begin("resnet");
@@ -98,16 +88,13 @@ TEST(RunList, AJobOfSeveralLaunchersIsOneRunAndLivesAsLongAsOneOfThem) {
   }
   const RunDirectory waits(job, "c");
   const RunEntry all{job.filename(), job, {job / "a", job / "b"}, true, "resnet"};
-  EXPECT_EQ(list_runs(state), std::vector{all}) << "a launcher that has not begun is not seen";
+  EXPECT_EQ(list_runs(state.path()), std::vector{all}) << "a launcher that has not begun is not seen";
   EXPECT_EQ(run_in(job / "a"), (RunEntry{all.id, job / "a", {job / "a"}, false, "resnet"}));
   EXPECT_EQ(run_in(job / "c"), std::nullopt);
-  std::filesystem::remove_all(state);
 }
 
 TEST(RunList, ARunIsOverWithTheResultsOfAllItsLaunchers) {
-  std::string pattern = ::testing::TempDir() + "lrun-state-XXXXXX";
-  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-  const std::filesystem::path state = pattern;
+  const test::TemporaryFolder state;
   const std::filesystem::path job = state / "20260102-030405-abc123";
   RunDirectory first(job, "a");
   RunDirectory second(job, "b");
@@ -117,7 +104,6 @@ TEST(RunList, ARunIsOverWithTheResultsOfAllItsLaunchers) {
   EXPECT_TRUE(run_in(job)->alive);
   std::ofstream(job / "b" / "result.json") << "{}";
   EXPECT_FALSE(run_in(job)->alive);
-  std::filesystem::remove_all(state);
 }
 
 TEST(RunStatus, ComesBackFromItsJson) {
