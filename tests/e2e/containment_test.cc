@@ -113,15 +113,23 @@ TEST(Containment, NothingIsLeftAfterKillOfTheLauncher) {
   EXPECT_THAT(lrun.err(), HasSubstr("the launcher itself died of SIGKILL"));
 }
 
-TEST(Containment, WorkersDieEvenWhenGuardAndLauncherAreKilledTogether) {
+/// \return how the guard ended: of SIGKILL, or in order, where it was continued between the two kills and cleaned up.
+LrunEnd kill_guard_and_launcher() {
   LrunProcess lrun({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"});
-  ASSERT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
+  EXPECT_TRUE(lrun.wait_for("[0] ready") && lrun.wait_for("[1] ready"));
   const pid_t launcher = lrun.launcher_pid();
   lrun.signal(SIGSTOP);  // the guard must not have the time to clean up
-  ASSERT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
-  ASSERT_EQ(::kill(launcher, SIGKILL), 0);
+  EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));
+  EXPECT_EQ(::kill(launcher, SIGKILL), 0);
   lrun.signal(SIGKILL);
-  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+  return lrun.wait();
+}
+
+TEST(Containment, WorkersDieEvenWhenGuardAndLauncherAreKilledTogether) {
+  constexpr int kTries = 20;
+  LrunEnd end;
+  for (int i = 0; i < kTries && end.signal_number != SIGKILL; ++i) end = kill_guard_and_launcher();
+  EXPECT_EQ(end.signal_number, SIGKILL);
 }
 
 TEST(Containment, AnUnrelatedProcessIsLeftAlone) {
