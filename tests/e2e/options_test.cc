@@ -325,6 +325,41 @@ done
   EXPECT_EQ(outer.wait().code, 0) << outer.err();
 }
 
+/// The launcher is held while the job is stopped and continued, so that it only sees the SIGCONT.
+TEST(DebugRank, KeysAreTheShellsAfterAStopThatTheLauncherDidNotSee) {
+  const TemporaryFolder folder;
+  const auto make = [&](const std::string& name) { std::ofstream(folder / name) << name; };
+  (void)folder.script("shell", "#!/bin/sh\nexec bash --norc --noprofile --noediting -i\n");
+  (void)folder.script("debugger", "#!/bin/sh\nprintf '(debug) '\nread -r line\necho \"the debugger read $line\"\n");
+  (void)folder.script("train", R"(#!/bin/sh
+[ "$RANK" = 1 ] || exit 0
+set -- $(cat /proc/$PPID/stat)
+until [ -e stop ]; do sleep 0.02; done
+kill -STOP $PPID
+kill -TSTP $4
+until [ -e seen ]; do sleep 0.02; done
+echo went on
+)");
+  LrunProcess::Options options = in(folder, {{"NO_COLOR", "1"}, {"PS1", "shell> "}, {"INPUTRC", "/dev/null"}});
+  options.terminal = true;
+  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, options);
+  ASSERT_TRUE(outer.wait_for("shell> ")) << outer.err();
+  outer.type(std::string(LRUN_PROGRAM) + " -n 2 --debug-rank 0 --wrap@0 ./debugger ./train\n");
+  ASSERT_TRUE(outer.wait_for("(debug) ")) << outer.err();
+  make("stop");
+  ASSERT_TRUE(outer.wait_for("Stopped")) << outer.err();
+  outer.type("bg; until [ -e go ]; do sleep 0.02; done; read -r line; echo the shell read $line\n");
+  make("seen");
+  ASSERT_TRUE(outer.wait_for("[1] went on")) << outer.err();
+  outer.type("this line\n");
+  make("go");
+  ASSERT_TRUE(outer.read_until([&] { return outer.err().find(" read this line\r") != std::string::npos; }))
+      << outer.err();
+  EXPECT_NE(outer.err().find("the shell read this line\r"), std::string::npos) << outer.err();
+  outer.type("kill %1; wait; exit 0\n");
+  EXPECT_EQ(outer.wait().code, 0) << outer.err();
+}
+
 TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
   LrunProcess lrun({"--debug-rank", "0", "--wrap@0", "true", "true"}, {});
   EXPECT_EQ(lrun.wait().code, 125);

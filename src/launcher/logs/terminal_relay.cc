@@ -74,17 +74,24 @@ void TerminalRelay::begin(EventLoop& loop, Events events) {
   watch(to_screen_);
 }
 
-void TerminalRelay::release() {
+void TerminalRelay::leave_keys() {
   to_program_.readable.cancel();
   to_program_.writable.cancel();
   if (!begun_) return;
-  (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
   line_.forget();  // the next owner of the terminal writes there
   events_.drawn(line_);
 }
 
+void TerminalRelay::release() {
+  if (begun_) (void)::tcsetattr(keys_.get(), TCSADRAIN, &before_);
+  leave_keys();
+}
+
+/// In the background, a stop may have gone unseen: the kernel drops a SIGTSTP that is still unread when SIGCONT comes.
+/// The shell has made its own settings since.
 void TerminalRelay::resume() {
-  if (!begun_ || !is_in_foreground()) return;
+  if (!begun_) return;
+  if (!is_in_foreground()) return leave_keys();
   const termios settings = every_key(before_);
   (void)::tcsetattr(keys_.get(), TCSADRAIN, &settings);
   resize();

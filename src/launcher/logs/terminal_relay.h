@@ -58,6 +58,7 @@ class TerminalRelay {
     EventLoop::Watch writable;
   };
 
+  void leave_keys();
   void read_some(Direction& direction);
   void write_some(Direction& direction);
   void watch(Direction& direction);
