@@ -1,10 +1,10 @@
 # Reading ATen's headers is half of compiling a unit that sees LibTorch. With LRUN_PRECOMPILE they are read once, in the
 # target lrun_precompiled. All targets share the result, whatever their level of optimisation, because they have its -fPIC
-# and its macros. (Only g++ allows that, and -O0 is another macro: sanitizers do without.)
+# and its macros. (Only g++ allows that. -O0 is another macro: tests with a sanitizer do without.)
 
 # lrun_precompile(target...): the units of these targets that see LibTorch begin with the precompiled header.
 function(lrun_precompile)
-  if(NOT TARGET lrun_precompiled)
+  if(NOT LRUN_PRECOMPILE OR NOT TARGET lrun_precompiled)
     return()
   endif()
   foreach(target ${ARGN})
@@ -35,7 +35,7 @@ endfunction()
 
 # lrun_add_precompiled(): makes the target lrun_precompiled, where that is asked for and possible.
 function(lrun_add_precompiled)
-  if(NOT LRUN_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR LRUN_SANITIZE)
+  if(NOT LRUN_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     return()
   endif()
   set(unit "${PROJECT_BINARY_DIR}/generated/precompiled.cc")
