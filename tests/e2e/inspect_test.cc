@@ -405,6 +405,10 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   std::string first_line;
   std::getline(file, first_line);
   EXPECT_EQ(first_line, "<!DOCTYPE html>");
+  const std::string rest((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(rest,
+              HasSubstr("<a href=\"file://" + run.run_folder().string() + "/attempt_0/1/stderr.log\">stderr</a>"));
+  EXPECT_THAT(rest, HasSubstr("</summary>\n<pre>run           " + id + "\n"));
 }
 
 TEST(Verbs, AMisspeltOneIsNamed) {

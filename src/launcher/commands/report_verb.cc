@@ -23,6 +23,18 @@
 namespace lrun::launcher {
 namespace {
 
+/// For links, where a browser of this machine opens them.
+void add_log_files(Timeline& timeline) {
+  for (WorkerSpan& worker : timeline.workers) {
+    if (worker.logs.empty()) continue;
+    const std::filesystem::path folder = std::filesystem::path(worker.logs) / std::to_string(worker.local_rank);
+    for (const char* name : {"stderr.log", "stdout.log"}) {
+      std::error_code error;
+      if (std::filesystem::is_regular_file(folder / name, error)) worker.log_files.push_back((folder / name).string());
+    }
+  }
+}
+
 /// Where the launcher does not see what workers print first, the files do.
 void add_first_outputs(Timeline& timeline) {
   for (WorkerSpan& worker : timeline.workers) {
@@ -63,7 +75,10 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
   const std::string verdict = verdict_of(run, files.result);
   Timeline timeline = timeline_in(std::move(files), run);
   add_first_outputs(timeline);
-  if (!request.html_file.empty()) write_page(request.html_file, timeline_html(timeline, verdict));
+  if (!request.html_file.empty()) {
+    add_log_files(timeline);
+    write_page(request.html_file, timeline_html(timeline, verdict));
+  }
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }

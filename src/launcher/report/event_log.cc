@@ -27,6 +27,7 @@ constexpr const char* kEventsName = "events.jsonl";
 // Readers take lines of up to 1 MiB. Six bytes of JSON may stand for one of a program's.
 constexpr std::size_t kMostProgramBytes = std::size_t{32} * 1024;
 constexpr std::size_t kMostCommandLineBytes = std::size_t{512} * 1024;
+constexpr std::size_t kMostPlanBytes = std::size_t{16} * 1024;
 
 std::string started(const std::vector<Worker>& workers) {
   std::string list = "[";
@@ -91,22 +92,25 @@ void EventLog::hold_back() {
 }
 
 void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
-                           const std::filesystem::path& logs, const std::vector<std::string>& command_line) {
+                           const std::filesystem::path& logs, const std::vector<std::string>& command_line,
+                           const std::string& plan_text) {
   if (!file_) return;
   write_first(
       "run_started",
       fmt::format(
-          R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"round":{},"attempt":{},"workers":{}}})",
+          R"({{"run_id":{},"argv":{},{}"strategy":{},"world_size":{},"master_port":{},"launcher_pid":{},"logs":{},"plan":{},"node":{},"round":{},"attempt":{},"workers":{}}})",
           json_string(plan.run_id), json_array(without_end(plan.argv)), typed_fields(command_line),
           json_string(text_of(plan.strategy.value)), plan.world_size, membership.master_port, ::getpid(),
-          json_string(logs.string()), membership.round, membership.attempt, started(workers)));
+          json_string(logs.string()), json_string(shortened(plan_text, kMostPlanBytes)),
+          json_string(membership.self.name), membership.round, membership.attempt, started(workers)));
 }
 
 void EventLog::attempt_started(const Membership& membership, const std::vector<Worker>& workers,
                                const std::filesystem::path& logs) {
   if (!file_) return;
-  write_first("attempt_started", fmt::format(R"({{"round":{},"attempt":{},"logs":{},"workers":{}}})", membership.round,
-                                             membership.attempt, json_string(logs.string()), started(workers)));
+  write_first("attempt_started", fmt::format(R"({{"round":{},"attempt":{},"node":{},"logs":{},"workers":{}}})",
+                                             membership.round, membership.attempt, json_string(membership.self.name),
+                                             json_string(logs.string()), started(workers)));
 }
 
 void EventLog::restarting(int attempt, Duration delay) {

@@ -34,8 +34,10 @@ class EventLog {
   /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
   /// \param logs  the folder of its log files; empty: there are none
   /// \param command_line  of lrun, for `lrun again`; empty: not known
+  /// \param plan_text  as --dry-run shows it
   void run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,
-                   const std::filesystem::path& logs, const std::vector<std::string>& command_line);
+                   const std::filesystem::path& logs, const std::vector<std::string>& command_line,
+                   const std::string& plan_text);
   /// The next attempt's workers run; the first attempt's are part of run_started(). A change of nodes starts an attempt
   /// again, with log files of its own. \param logs  as of run_started()
   void attempt_started(const Membership& membership, const std::vector<Worker>& workers,

@@ -64,6 +64,7 @@ void add_workers(Timeline& timeline, const Json& event, int attempt, int order) 
     worker.local_rank = started.at("local_rank").get<int>();
     worker.pid = started.at("pid").get<pid_t>();
     worker.attempt = attempt;
+    worker.node = event.value("node", std::string());
     worker.round = event.value("round", order);  // an older lrun does not tell
     worker.logs = logs;
     worker.spawned_ms = time_of(timeline, event);
@@ -80,6 +81,7 @@ void begin(Timeline& timeline, const Json& event, int order) {
   timeline.command_line_bytes = event.value("command_line_bytes", std::size_t{0});
   timeline.folder = event.value("folder", std::string());
   timeline.strategy = event.at("strategy").get<std::string>();
+  timeline.plan = event.value("plan", std::string());
   timeline.world_size = event.at("world_size").get<int>();
   timeline.started_ms = clock_time_of(event);
   timeline.started_steady_ms = steady_time_of(event);
@@ -95,6 +97,7 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
   const std::optional<FailureRecord> record = failure_record_from_json(line);
   WorkerSpan* const worker = record ? find_worker(timeline, record->rank, record->attempt) : nullptr;
   if (worker == nullptr) return;
+  worker->node = record->node;
   worker->ended_ms = time_of(timeline, event);
   worker->ended_order = order;
   worker->fate = fate_of(*record);

@@ -29,7 +29,9 @@ struct WorkerSpan {
   int attempt = 0;
   int round = 0;  ///< grows with every start of workers, on all nodes of a job together
   pid_t pid = 0;
-  std::string logs;  ///< the folder of its attempt's log files; empty: it has none
+  std::string node;                         ///< the host that it ran on; empty: an older lrun did not tell
+  std::string logs;                         ///< the folder of its attempt's log files; empty: it has none
+  std::vector<std::string> log_files = {};  ///< those that can be read from here; not part of the events
   std::int64_t spawned_ms = 0;
   int spawned_order = 0;              ///< as Milestone::order
   std::int64_t clock_ahead_ms = 0;    ///< of the times here, when it was spawned: somebody has set the clock
@@ -51,6 +53,7 @@ struct Timeline {
   std::size_t command_line_bytes = 0;     ///< of one that was too long to be kept, else 0
   std::string folder;                     ///< in which that was typed
   std::string strategy;
+  std::string plan;  ///< as --dry-run shows it; empty: an older lrun did not tell
   int world_size = 0;
   std::int64_t started_ms = 0;
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell

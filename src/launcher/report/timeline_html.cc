@@ -5,8 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <vector>
 
 #include "base/duration.h"
+#include "base/nearest.h"
 #include "report/status_text.h"
 
 namespace lrun::launcher {
@@ -30,7 +35,7 @@ constexpr std::string_view kStyle = R"(<style>
   --box: #20262e; --part0: #4a5663; --part1: #4c6f96; --part2: #4d86c4; --part3: #73b0f0; --mark: #f0a640; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); margin: 2em auto;
   max-width: 1000px; padding: 0 1em; }
-h1 { font-size: 1.3em; margin: 0; } h2 { font-size: 1.05em; margin: 1.6em 0 .4em; }
+h1 { font-size: 1.3em; margin: 0 0 .3em; overflow-wrap: anywhere; } h1.cause { color: var(--failed); } h2 { font-size: 1.05em; margin: 1.6em 0 .4em; }
 p { margin: .3em 0; } .quiet { color: var(--quiet); }
 code, pre { font: 13px/1.45 ui-monospace, monospace; } code { overflow-wrap: anywhere; }
 pre { background: var(--box); padding: .8em 1em; border-radius: 6px; overflow-x: auto; white-space: pre-wrap; }
@@ -43,7 +48,8 @@ svg text.mark { fill: var(--mark); } svg text.left { text-anchor: end; }
 .key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin: 0 .35em 0 1em; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25em .7em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number, th.number { text-align: right; }
+td.number, th.number { text-align: right; white-space: nowrap; } a { color: var(--part3); } td a { margin-right: .6em; }
+.wide { overflow-x: auto; } .wide > * { min-width: 640px; } summary { cursor: pointer; margin-top: 1.6em; font-weight: bold; }
 </style>
 )";
 
@@ -61,11 +67,55 @@ std::string legend(const Timeline& timeline) {
   return text + key("succeeded", "succeeded") + key("failed", "failed") + key("stopped", "stopped by lrun") + "</p>\n";
 }
 
-std::string header(const Timeline& timeline) {
-  std::string text =
-      fmt::format("<h1>Run {}</h1>\n<p><code>{}</code></p>\n<p class=\"quiet\">world size {}, {}, began {}",
-                  escape_html(timeline.run_id), escape_html(command_text(timeline.argv, kMostPageCommandBytes)),
-                  timeline.world_size, escape_html(timeline.strategy), utc_time(timeline.started_ms));
+/// The first line of a verdict without 'lrun: error: ', and the rest of it.
+struct Headline {
+  std::string_view text;
+  std::string_view rest;
+  bool is_error = false;
+};
+
+Headline headline(std::string_view verdict) {
+  constexpr std::string_view kError = "lrun: error: ";
+  if (!verdict.starts_with(kError)) return {.rest = verdict};
+  const std::size_t end = std::min(verdict.find('\n'), verdict.size());
+  return {.text = verdict.substr(kError.size(), end - kError.size()),
+          .rest = verdict.substr(std::min(end + 1, verdict.size())),
+          .is_error = true};
+}
+
+std::string outcome(const Timeline& timeline) {
+  if (timeline.ended_ms == 0) return "Run " + timeline.run_id;
+  return fmt::format(
+      "Run {} {}", timeline.run_id,
+      timeline.exit_code == 0 ? "succeeded" : fmt::format("ended with exit code {}", timeline.exit_code));
+}
+
+std::string title(const Timeline& timeline, const Headline& headline) {
+  if (!headline.is_error) return "<h1>" + escape_html(outcome(timeline)) + "</h1>\n";
+  return fmt::format("<h1 class=\"cause\">{}</h1>\n<p>Run {}</p>\n", escape_html(headline.text),
+                     escape_html(timeline.run_id));
+}
+
+/// The hosts of all workers, each once, in the order of their ranks.
+std::vector<std::string> hosts_of(const Timeline& timeline) {
+  std::vector<std::string> hosts;
+  for (const WorkerSpan& worker : timeline.workers) {
+    const bool is_new = std::find(hosts.begin(), hosts.end(), worker.node) == hosts.end();
+    if (!worker.node.empty() && is_new) hosts.push_back(worker.node);
+  }
+  return hosts;
+}
+
+std::string host_text(const Timeline& timeline) {
+  constexpr std::size_t kMostHostsShown = 8;
+  const std::vector<std::string> hosts = hosts_of(timeline);
+  return hosts.empty() ? std::string() : " on " + escape_html(join_first(hosts, kMostHostsShown));
+}
+
+std::string facts(const Timeline& timeline) {
+  std::string text = fmt::format("<p><code>{}</code></p>\n<p class=\"quiet\">world size {}, {}{}, began {}",
+                                 escape_html(command_text(timeline.argv, kMostPageCommandBytes)), timeline.world_size,
+                                 escape_html(timeline.strategy), host_text(timeline), utc_time(timeline.started_ms));
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}, exit code {} ({})", format_elapsed(took), timeline.exit_code,
@@ -79,27 +129,54 @@ std::vector<Milestone> in_order(std::vector<Milestone> milestones) {
   return milestones;
 }
 
+/// A path as a browser opens it.
+std::string file_address(std::string_view path) {
+  std::string address = "file://";
+  for (const char letter : path) {
+    const bool is_plain =
+        std::isalnum(static_cast<unsigned char>(letter)) != 0 || std::strchr("/._-~", letter) != nullptr;
+    address += is_plain ? std::string(1, letter) : fmt::format("%{:02X}", static_cast<unsigned char>(letter));
+  }
+  return address;
+}
+
+std::string links(const WorkerSpan& worker) {
+  std::string text;
+  for (const std::string& file : worker.log_files) {
+    const std::string name = std::filesystem::path(file).stem();
+    text += fmt::format("<a href=\"{}\">{}</a>", file_address(file), escape_html(name));
+  }
+  return text;
+}
+
 std::string row(const WorkerSpan& worker, std::int64_t start) {
   const auto seconds = [&](std::int64_t ms) { return static_cast<double>(ms - start) / 1000; };
   std::string milestones;
   for (const Milestone& milestone : in_order(worker.milestones)) {
     milestones +=
-        fmt::format("{}{} at {:.3f} s", milestones.empty() ? "" : ", ", milestone.what, seconds(milestone.ms));
+        fmt::format("{}{} at {:.3f}\u00a0s", milestones.empty() ? "" : ", ", milestone.what, seconds(milestone.ms));
   }
   return fmt::format(
-      "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td>"
-      "<td class=\"number\">{:.3f} s</td><td>{}</td><td class=\"number\">{}</td><td>{}</td></tr>\n",
-      worker.rank, worker.attempt, worker.pid, seconds(worker.spawned_ms), escape_html(milestones),
-      worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "", escape_html(worker.ending));
+      "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td><td class=\"number\">{}</td>"
+      "<td class=\"number\">{:.3f} s</td><td>{}</td><td class=\"number\">{}</td><td>{}</td><td>{}</td></tr>\n",
+      worker.rank, worker.attempt, escape_html(worker.node), worker.pid, seconds(worker.spawned_ms),
+      escape_html(milestones), worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "",
+      escape_html(worker.ending), links(worker));
 }
 
 std::string table(const Timeline& timeline) {
   std::string text =
-      "<h2>Workers</h2>\n<table>\n<tr><th class=\"number\">rank</th><th class=\"number\">attempt</th>"
-      "<th class=\"number\">pid</th><th class=\"number\">spawned</th><th>on its way</th>"
-      "<th class=\"number\">ended</th><th>how</th></tr>\n";
+      "<h2>Workers</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"number\">rank</th>"
+      "<th class=\"number\">attempt</th><th>host</th><th class=\"number\">pid</th>"
+      "<th class=\"number\">spawned</th><th>on its way</th><th class=\"number\">ended</th><th>how</th>"
+      "<th>logs</th></tr>\n";
   for (const WorkerSpan& worker : timeline.workers) text += row(worker, timeline.started_ms);
-  return text + "</table>\n";
+  return text + "</table></div>\n";
+}
+
+std::string plan(const Timeline& timeline) {
+  if (timeline.plan.empty()) return {};
+  return "<details><summary>Plan and environment</summary>\n<pre>" + escape_html(timeline.plan) + "</pre></details>\n";
 }
 
 }  // namespace
@@ -126,12 +203,14 @@ std::string escape_html(std::string_view text) {
 }
 
 std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
+  const Headline cause = headline(verdict);
   std::string page(kHead);
   page += "<title>lrun " + escape_html(timeline.run_id) + "</title>\n";
   page += kStyle;
-  page += "</head>\n<body>\n" + header(timeline);
-  if (!verdict.empty()) page += "<h2>Verdict</h2>\n<pre>" + escape_html(verdict) + "</pre>\n";
-  page += "<h2>Timeline</h2>\n" + timeline_svg(timeline) + legend(timeline) + table(timeline);
+  page += "</head>\n<body>\n" + title(timeline, cause) + facts(timeline);
+  if (!cause.rest.empty()) page += "<h2>Verdict</h2>\n<pre>" + escape_html(cause.rest) + "</pre>\n";
+  page += "<h2>Timeline</h2>\n<div class=\"wide\">" + timeline_svg(timeline) + "</div>\n" + legend(timeline) +
+          table(timeline) + plan(timeline);
   return page + "</body>\n</html>\n";
 }
 

@@ -7,8 +7,9 @@
 
 namespace lrun::launcher {
 
-/// The report as one HTML page: the plot, the verdict and a table of all workers. It needs no script and no network,
-/// and is dark where the reader's screen is. \param verdict  as it was printed
+/// The report as one HTML page: the cause of a failure, the rest of the verdict, the plot, a table of all workers with
+/// links to their log files, and the plan. It needs no script and no network, and is dark where the reader's screen is.
+/// \param verdict  as it was printed; its first line is the headline
 std::string timeline_html(const Timeline& timeline, std::string_view verdict);
 
 /// The plot alone, as SVG: a row for each rank, a bar for each attempt, from its start over its milestones to its end.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/replaced_file.h"
+#include "plan/show_plan.h"
 #include "process/process_title.h"
 #include "report/result_json.h"
 
@@ -18,7 +19,7 @@ constexpr std::size_t kRunsTolerated = 100;
 }  // namespace
 
 RunRecord::RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink)
-    : loop_(loop), sink_(sink), run_id_(plan.run_id), folders_(plan, environment) {}
+    : loop_(loop), environment_(environment), sink_(sink), run_id_(plan.run_id), folders_(plan, environment) {}
 
 void RunRecord::make_folders(bool has_to_log) {
   const bool is_removed = folders_.is_run_removed();
@@ -50,7 +51,7 @@ void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) 
     events_.attempt_started(attempt.membership(), attempt.workers(), attempt.files().path());
   } else {
     events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path(),
-                        remembered_command_line());
+                        remembered_command_line(), show_plan_text(plan, environment_));
   }
 }
 

@@ -52,6 +52,7 @@ class RunRecord {
 
  private:
   EventLoop& loop_;
+  const Environment& environment_;
   MessageSink& sink_;
   std::string run_id_;
   RunFolders folders_;

@@ -285,10 +285,16 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(TimelinePage, ShowsEveryWorkerAndEscapesWhatTheySaid) {
   Timeline timeline = *timeline_from_events(two_attempts());
   timeline.argv = {"<script>alert(1)</script>", "\x01"};
-  const std::string page = timeline_html(timeline, "lrun: error: \"<b>&\"");
+  timeline.workers[1].log_files = {"/l/a b/1/stderr.log"};
+  timeline.plan = "world size  <2>";
+  const std::string page = timeline_html(timeline, "lrun: error: \"<b>&\"\nlrun: note: <i>\n");
   EXPECT_EQ(page.find("<script"), std::string::npos);
   EXPECT_EQ(page.find('\x01'), std::string::npos);
-  EXPECT_NE(page.find("<pre>lrun: error: &quot;&lt;b&gt;&amp;&quot;</pre>"), std::string::npos);
+  EXPECT_NE(page.find("<h1 class=\"cause\">&quot;&lt;b&gt;&amp;&quot;</h1>"), std::string::npos);
+  EXPECT_NE(page.find("<pre>lrun: note: &lt;i&gt;\n</pre>"), std::string::npos);
+  EXPECT_EQ(count(page, "<td>here</td>"), 4U) << "the host";
+  EXPECT_NE(page.find("<a href=\"file:///l/a%20b/1/stderr.log\">stderr</a>"), std::string::npos);
+  EXPECT_NE(page.find("<pre>world size  &lt;2&gt;</pre></details>"), std::string::npos);
   EXPECT_EQ(count(page, "<g><title>rank "), 4U) << "a bar for each attempt of each rank";
   EXPECT_EQ(count(page, "class=\"failed\""), 1U);
   EXPECT_EQ(count(page, "class=\"succeeded\""), 2U);
@@ -296,6 +302,17 @@ TEST(TimelinePage, ShowsEveryWorkerAndEscapesWhatTheySaid) {
   EXPECT_EQ(count(page, "<tr>"), 5U);
   EXPECT_EQ(count(page, "http"), 2U) << "the name space of SVG and http-equiv: nothing is fetched";
   EXPECT_EQ(count(page, "<g>"), count(page, "</g>"));
+}
+
+TEST(TimelinePage, OfARunWithoutAnErrorSaysHowItEnded) {
+  Timeline timeline = *timeline_from_events(two_attempts());
+  EXPECT_NE(timeline_html(timeline, "").find("<h1>Run r1 succeeded</h1>"), std::string::npos);
+  timeline.exit_code = 3;
+  EXPECT_NE(timeline_html(timeline, "").find("<h1>Run r1 ended with exit code 3</h1>"), std::string::npos);
+  timeline.ended_ms = 0;
+  const std::string page = timeline_html(timeline, "lrun: note: the run goes on\n");
+  EXPECT_NE(page.find("<h1>Run r1</h1>"), std::string::npos);
+  EXPECT_NE(page.find("<pre>lrun: note: the run goes on\n</pre>"), std::string::npos);
 }
 
 TEST(TimelinePage, TheSameMilestoneHasTheSameShadeInEveryRow) {
