@@ -36,6 +36,12 @@ inline std::vector<std::string> split_lines(std::string_view text) {
   return lines;
 }
 
+/// The last line of a text that is not blank, without the blanks at its ends; empty where all are.
+inline std::string_view last_line_of(std::string_view text) {
+  const std::string_view rest = trimmed(text, " \t\r\n");
+  return trimmed(rest.substr(rest.rfind('\n') + 1));
+}
+
 /// The fields of a list with commas, empty ones too; an empty text is one empty field.
 inline std::vector<std::string> fields_of(std::string_view list) {
   std::vector<std::string> fields;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/small_file.h"
+#include "base/split.h"
 #include "inspect/process_look.h"
 #include "inspect/stack_parsers.h"
 #include "process/program_path.h"
@@ -25,17 +26,6 @@ std::string tool_path(std::string_view name, std::string_view search_path) {
   return found.error_number == 0 ? std::move(found.path) : std::string();
 }
 
-/// The last line that is not blank.
-std::string last_line_of(std::string_view text) {
-  while (!text.empty()) {
-    const auto begin = text.rfind('\n');
-    const std::string_view line = text.substr(begin == std::string_view::npos ? 0 : begin + 1);
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) return std::string(line.substr(0, 200));
-    text.remove_suffix(line.size() + (begin == std::string_view::npos ? 0 : 1));
-  }
-  return {};
-}
-
 /// Why a tool gave no stack.
 std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Duration limit) {
   const std::string name = tool.substr(tool.rfind('/') + 1);
@@ -47,7 +37,7 @@ std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Dura
     return fmt::format("{} is not permitted to attach: kernel.yama.ptrace_scope is {}; run as root, or set it to 0",
                        name, scope.substr(0, 1));
   }
-  const std::string line = last_line_of(outcome.errors.empty() ? outcome.output : outcome.errors);
+  const std::string line(last_line_of(outcome.errors.empty() ? outcome.output : outcome.errors).substr(0, 200));
   return fmt::format("{}: {}", name, line.empty() ? "found no stack" : line);
 }
 

@@ -29,15 +29,6 @@ std::string path_of(const std::string& name) {
   return std::move(program.path);
 }
 
-std::string last_line_of(const std::string& text) {
-  std::string last;
-  for (const std::string& line : split_lines(text)) {
-    const std::string_view bare = trimmed(line, " \t\r");
-    if (!bare.empty()) last = bare;
-  }
-  return last;
-}
-
 /// Writes what `fd` takes, and cuts that off `bytes`. \return false when the other end is closed.
 bool write_from(std::string_view& bytes, int fd) {
   while (!bytes.empty()) {
@@ -130,7 +121,7 @@ void HostLink::ended(const ExitStatus& status) {
   end_input();  // whatever a wrapper of ssh has left sees the end of its input, too
   if (!events_.ended) return;
   const auto report = std::exchange(events_.ended, nullptr);
-  report(status, last_line_of(last_output_));  // may destroy this object
+  report(status, std::string(last_line_of(last_output_)));  // may destroy this object
 }
 
 }  // namespace lrun::launcher
