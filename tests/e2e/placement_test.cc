@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <set>
@@ -74,28 +73,6 @@ TEST(Placement, ThatIsWrongForAllTasksOfAStepIsToldByOne) {
     EXPECT_EQ(lrun.wait().code, 125);
     EXPECT_EQ(lrun.err().empty(), std::string(rank) == "1") << lrun.err();
   }
-}
-
-TEST(Doctor, NamesWhatIsWrongWithItsFix) {
-  LrunProcess lrun({"doctor", "--hosts", "127.0.0.1"}, machine({{"FAKE_NVML_GPUS", "2"}, {"FAKE_NVML_PROCESS", "1"}}));
-  EXPECT_EQ(lrun.wait().code, 1);
-  EXPECT_NE(lrun.out().find("warning  GPU 0 is busy: process 1 "), std::string::npos) << lrun.out();
-  EXPECT_NE(lrun.out().find("\n    fix: "), std::string::npos) << lrun.out();
-  EXPECT_EQ(lrun.out().find("'127.0.0.1'"), std::string::npos) << "that one is reached: " << lrun.out();
-}
-
-TEST(Doctor, OutlivesADriverThatCrashesAndSpeaksJson) {
-  LrunProcess lrun({"doctor", "--json"}, machine({{"FAKE_NVML_TROUBLE", "crash"}}));
-  EXPECT_EQ(lrun.wait().code, 1);
-  const nlohmann::json json = nlohmann::json::parse(lrun.out());
-  EXPECT_EQ(json.at("healthy"), false);
-  EXPECT_EQ(json.at("findings").at(0).at("id"), "driver") << json;
-}
-
-TEST(Doctor, SaysWhatItSawWhenAsked) {
-  LrunProcess lrun({"doctor", "--verbose"}, machine({{"FAKE_NVML_GPUS", "2"}}));
-  lrun.wait();
-  EXPECT_NE(lrun.out().find("info     GPUs: 2, 2 visible to programs"), std::string::npos) << lrun.out();
 }
 
 /// What comes behind `label` in lines of '[rank] label value'.

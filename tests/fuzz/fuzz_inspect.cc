@@ -1,5 +1,5 @@
-// Output of other programs, of the kernel and of the files of a run: stacks, a run's status, its events. Any bytes are
-// accepted, the result is bounded, and its display is safe for a terminal and for a page.
+// Output of other programs, of the kernel and of the files of a run: stacks, a Python's torch, status, events. Any
+// bytes are accepted, the result is bounded, and its display is safe for a terminal and for a page.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/process_stat.h"
+#include "inspect/python_answer.h"
 #include "inspect/run_status.h"
 #include "inspect/stack_parsers.h"
 #include "inspect/system_call.h"
+#include "report/doctor_text.h"
 #include "report/stack_text.h"
 #include "report/status_text.h"
 #include "report/timeline.h"
@@ -47,12 +49,25 @@ void look_at_samples(std::string_view text) {
   check_text(lrun::describe_places(places));
 }
 
+void look_at_python(std::string_view text) {
+  const auto python = lrun::launcher::parse_python_answer(text);
+  if (!python) return;
+  lrun::launcher::MachineFacts facts;
+  facts.machine_gpus.gpus.resize(1);
+  facts.driver.cuda = 12080;
+  facts.python = *python;
+  const std::vector<lrun::launcher::Finding> findings = lrun::launcher::judge_machine(facts);
+  check_text(lrun::launcher::doctor_text(facts, findings, true));
+  check_text(lrun::launcher::doctor_text(facts, {}, false));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   look_at_stacks(text);
   look_at_samples(text);
+  look_at_python(text);
   (void)lrun::launcher::parse_system_call(text);
   (void)lrun::parse_process_stat(text);
   if (const auto status = lrun::launcher::run_status_from_json(text))

@@ -29,6 +29,7 @@ SPEAKING = {
 SPEAKING_CALLS = {"choice_of"}
 # Literals that are not for people, or are the words of others: a pattern for each file, and why.
 NOT_OURS = {
+    "inspect/python_answer.cc": (".*", "a program in Python"),
     "inspect/stack_fold.cc": ("std::|.*(reduce|gather|scatter|cast|barrier|toall).*|u?sleep|nanosleep|poll|syscall|select", "names of functions"),
     "inspect/stack_parsers.cc": (".*", "what debuggers print"),
     "inspect/stack_sampler.cc": ("(set|call|sharedlibrary|bt) .*", "commands for gdb"),

@@ -235,7 +235,8 @@ def finds_nothing_wrong_with_a_gpu_that_is_free():
     expect_free()
     doctor = run([LRUN, "doctor"])
     expect(doctor.returncode == 0, f"code {doctor.returncode}: {doctor.stdout}{doctor.stderr}")
-    expect(doctor.stdout + doctor.stderr == "", doctor.stdout + doctor.stderr)
+    said = doctor.stdout + doctor.stderr
+    expect(said.startswith("lrun doctor: no problems: ") and said.count("\n") == 1 and "GPU" in said, said)
 
 
 @case

@@ -76,23 +76,16 @@ void verbose(const std::string&, VerbRequest& request) { request.verbose = true;
 
 void hosts(const std::string& value, VerbRequest& request) {
   constexpr std::size_t kMost = 256;
-  std::string_view rest = value;
-  request.hosts.clear();
-  while (request.hosts.size() < kMost) {
-    const auto comma = rest.find(',');
-    std::string host(rest.substr(0, comma));
-    if (host.empty()) throw UserError("'--hosts " + value + "' has an empty name", "write '--hosts node1,node2'");
-    request.hosts.push_back(std::move(host));
-    if (comma == std::string_view::npos) return;
-    rest.remove_prefix(comma + 1);
+  request.hosts = parse_host_list(value, "--hosts " + value);
+  if (request.hosts.size() > kMost) {
+    throw UserError("'--hosts' takes at most 256 hosts", "split them over several calls");
   }
-  throw UserError("'--hosts' takes at most 256 hosts", "split them over several calls");
 }
 
 constexpr VerbOption kJson{"json", "", "Print one JSON object.", json};
 
 constexpr VerbOption kDoctorOptions[] = {
-    {"hosts", "HOST,...", "Also try to reach these hosts over TCP.", hosts},
+    {"hosts", "HOST,...", "Also try to reach these hosts over TCP and with ssh.", hosts},
     kJson,
     {"verbose", "", "Also show passed checks.", verbose, 'v'},
 };
@@ -191,9 +184,9 @@ constexpr Verb kVerbs[] = {
      "stacks are grouped. RUN may be left out when only one job is running.",
      kStackOptions, "[RUN]", take_run},
     {"doctor", VerbRequest::Kind::kDoctor, "problems of this machine that break training",
-     "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, /dev/shm, "
-     "limits, CPU quota, names, loopback, clock, and disk space for logs. Prints every problem with its fix and exits "
-     "with 1; without problems it prints nothing and exits with 0.",
+     "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, Python with "
+     "its torch, CUDA and NCCL, /dev/shm, limits, CPU quota, names, loopback, clock, and disk space for logs. Prints "
+     "every problem with its fix and exits with 1; without problems it prints one line and exits with 0.",
      kDoctorOptions, ""},
     {"completion",
      VerbRequest::Kind::kCompletion,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/log_stream.h"
+#include "cluster/user_hosts.h"
 #include "inspect/rank_process.h"
 #include "plan/wrapper.h"
 
@@ -22,7 +23,7 @@ struct VerbRequest {
   bool json = false;                   ///< print JSON
   std::string html_file;               ///< the file for the page; empty: no page
   std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
-  std::vector<std::string> hosts;      ///< to be reached from this host
+  std::vector<Host> hosts;             ///< to be reached from this host
   Wrapper::Ranks ranks;                ///< whose lines to print; empty: of all
   bool follow = false;                 ///< print lines until the run ends
   std::optional<LogStream> stream;     ///< of a worker, to be printed; empty: both

@@ -1,3 +1,4 @@
+#include "cli/environment_values.h"
 #include "commands/verbs.h"
 #include "inspect/judge_machine.h"
 #include "inspect/read_machine.h"
@@ -6,10 +7,22 @@
 #include "report/doctor_text.h"
 
 namespace lrun::launcher {
+namespace {
+
+/// The command that a run would reach hosts with.
+std::vector<std::string> ssh_of(const Environment& environment) {
+  LaunchRequest request;
+  for (const GivenValue& given : values_from_environment(environment)) {
+    if (given.flag->name == "ssh") given.flag->apply(given, request);
+  }
+  return request.ssh.value;
+}
+
+}  // namespace
 
 int doctor_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   constexpr int kUnhealthy = 1;
-  const MachineFacts facts = read_machine(request.hosts, environment);
+  const MachineFacts facts = read_machine(request.hosts, ssh_of(environment), environment);
   const std::vector<Finding> findings = judge_machine(facts);
   const bool printed = print_to_stdout(
       request.json ? doctor_json(facts, findings) : doctor_text(facts, findings, request.verbose), sink);

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
+#include "inspect/judge_python.h"
 #include "plan/busy_gpus.h"
+#include "remote/ssh.h"
 
 namespace lrun::launcher {
 namespace {
@@ -196,8 +199,23 @@ void judge_state(const MachineFacts& facts, Findings& findings) {
   }
 }
 
+Finding judge_login(const PeerFacts& peer) {
+  std::string fix(ssh_advice(peer.login_error));
+  if (fix.empty()) fix = "'ssh -v HOST true' shows what it waits for or lacks";
+  constexpr std::string_view kHost = "HOST";
+  for (std::size_t at = 0; (at = fix.find(kHost, at)) != std::string::npos; at += peer.host.size()) {
+    fix.replace(at, kHost.size(), peer.host);
+  }
+  return {"ssh", Severity::kProblem, "ssh cannot log in to '" + peer.host + "': " + peer.login_error, fix};
+}
+
 Finding judge_peer(const PeerFacts& peer) {
   using Path = PeerFacts::Path;
+  if (peer.path == Path::kOpen) return judge_login(peer);
+  if (peer.login == PeerFacts::Login::kWorks) {
+    return {"peer", Severity::kNote, "'" + peer.host + "' does not resolve, only ssh knows the name",
+            "use its address, or add a line for it to /etc/hosts, to look for firewalls, too"};
+  }
   const std::string at = peer.address.empty() ? "" : " (" + peer.address + ")";
   if (peer.path == Path::kUnresolved) {
     return {"peer", Severity::kProblem, "'" + peer.host + "' does not resolve: " + peer.detail,
@@ -212,6 +230,16 @@ Finding judge_peer(const PeerFacts& peer) {
           "add a route to it, or allow TCP in the firewalls between the hosts"};
 }
 
+void judge_peers(const MachineFacts& facts, Findings& findings) {
+  for (const PeerFacts& peer : facts.peers) {
+    const bool is_fine = peer.path == PeerFacts::Path::kOpen && peer.login != PeerFacts::Login::kFails;
+    if (!is_fine) findings.push_back(judge_peer(peer));
+  }
+  if (facts.ssh_error.empty()) return;
+  findings.push_back({"ssh", Severity::kProblem, facts.ssh_error + ": hosts are reached with it",
+                      "install ssh here, or name another command with LRUN_SSH"});
+}
+
 }  // namespace
 
 std::vector<Finding> judge_machine(const MachineFacts& facts) {
@@ -220,13 +248,12 @@ std::vector<Finding> judge_machine(const MachineFacts& facts) {
   judge_gpu_count(facts, findings);
   judge_each_gpu(facts, findings);
   judge_gpu_pairs(facts, findings);
+  judge_python(facts, findings);
   judge_shared_memory(facts, findings);
   judge_limits(facts, findings);
   judge_cpus(facts, findings);
   judge_names(facts, findings);
-  for (const PeerFacts& peer : facts.peers) {
-    if (peer.path != PeerFacts::Path::kOpen) findings.push_back(judge_peer(peer));
-  }
+  judge_peers(facts, findings);
   judge_clock(facts, findings);
   judge_state(facts, findings);
   return findings;

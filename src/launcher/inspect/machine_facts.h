@@ -33,6 +33,34 @@ struct DriverFacts {
   bool operator==(const DriverFacts&) const = default;
 };
 
+/// The torch of a Python, as its files describe it.
+struct TorchFacts {
+  std::string version;       ///< '2.6.0+cu124'
+  std::string cuda;          ///< that it was built for, '12.4'; empty: none
+  std::string nccl;          ///< the version that it finds, '2.21.5'; empty: none, or one inside torch
+  std::string missing_nccl;  ///< the package that it needs and lacks, 'nvidia-nccl-cu12==2.21.5'; empty: none
+
+  bool operator==(const TorchFacts&) const = default;
+};
+
+/// The Python that lrun runs '.py' programs with.
+struct PythonFacts {
+  enum class Answer {
+    kNone,    ///< there is no such program
+    kFailed,  ///< it does not run, or not in time
+    kGiven,
+  };
+  std::string program;     ///< as lrun starts it: PYTHON_EXEC, or 'python3'
+  bool is_chosen = false;  ///< by PYTHON_EXEC
+  Answer answer = Answer::kNone;
+  std::string error;    ///< of kFailed: the reason
+  std::string path;     ///< as it names itself
+  std::string version;  ///< '3.11.2'
+  std::optional<TorchFacts> torch;
+
+  bool operator==(const PythonFacts&) const = default;
+};
+
 /// Whether another host can be reached.
 struct PeerFacts {
   enum class Path {
@@ -41,10 +69,17 @@ struct PeerFacts {
     kSilent,       ///< no answer in time, as behind a firewall that drops
     kUnreachable,  ///< the network or a firewall refused
   };
-  std::string host;
+  enum class Login {
+    kNotTried,  ///< it is this machine, or TCP does not reach it
+    kWorks,     ///< over ssh, without a password
+    kFails,
+  };
+  std::string host;  ///< as a login names it: 'node1', 'bob@node1'
   Path path = Path::kSilent;
-  std::string address;  ///< that was tried; empty when there was none
-  std::string detail;   ///< the text of the error
+  std::string address = {};  ///< that was tried; empty when there was none
+  std::string detail = {};   ///< the text of the error
+  Login login = Login::kNotTried;
+  std::string login_error = {};  ///< of kFails
 
   bool operator==(const PeerFacts&) const = default;
 };
@@ -70,7 +105,9 @@ struct MachineFacts {
   std::string state_folder;
   std::string state_error;  ///< why nothing can be written there; empty: it can
   StorageSpace state_room;
+  PythonFacts python;
   std::vector<PeerFacts> peers;
+  std::string ssh_error;  ///< why there is no ssh to try; empty: there is, or none was needed
 
   bool operator==(const MachineFacts&) const = default;
 };

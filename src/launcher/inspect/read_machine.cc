@@ -1,4 +1,5 @@
-// In: hosts to try, and the environment. Out: the facts of this machine, unjudged. Called by `lrun doctor`.
+// In: hosts to try, the user's ssh, and the environment. Out: the facts of this machine, unjudged. Called by `lrun
+// doctor`.
 #include "inspect/read_machine.h"
 
 #include <netinet/in.h>
@@ -20,6 +21,7 @@
 #include "cluster/system_file.h"
 #include "cluster/usable_cpus.h"
 #include "cluster/visible_gpus.h"
+#include "inspect/ask_helpers.h"
 #include "inspect/reach_hosts.h"
 #include "inspect/read_driver.h"
 #include "inspect/run_directory.h"
@@ -62,13 +64,18 @@ std::string try_loopback() {
   return error == 0 ? std::string() : std::generic_category().message(error);
 }
 
-void read_network(const std::vector<std::string>& hosts, MachineFacts& facts) {
+void read_network(const std::vector<Host>& hosts, MachineFacts& facts) {
   char name[HOST_NAME_MAX + 1] = {};
   if (::gethostname(name, sizeof name - 1) != 0) throw std::system_error(errno, std::generic_category(), "gethostname");
   facts.host_name = name;
   facts.loopback_error = try_loopback();
   facts.host_addresses = resolve(facts.host_name, kNameLimit, facts.host_name_slow);
-  facts.peers = reach_hosts(hosts, kPeerLimit);
+  std::vector<std::string> names;
+  for (const Host& host : hosts) names.push_back(host.name);
+  facts.peers = reach_hosts(names, kPeerLimit);
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    if (!hosts[i].user.empty()) facts.peers[i].host = hosts[i].user + "@" + hosts[i].name;
+  }
 }
 
 void read_gpus(const Environment& environment, MachineFacts& facts) {
@@ -117,7 +124,8 @@ void read_state(const Environment& environment, MachineFacts& facts) {
 
 }  // namespace
 
-MachineFacts read_machine(const std::vector<std::string>& hosts, const Environment& environment) {
+MachineFacts read_machine(const std::vector<Host>& hosts, const std::vector<std::string>& ssh,
+                          const Environment& environment) {
   MachineFacts facts;
   facts.shared_memory = storage_space("/dev/shm").value_or(StorageSpace{});
   facts.locked_memory = limit_of(RLIMIT_MEMLOCK, &rlimit::rlim_cur);
@@ -127,6 +135,7 @@ MachineFacts read_machine(const std::vector<std::string>& hosts, const Environme
   facts.cpu_quota = cgroup_cpu_limit();
   read_gpus(environment, facts);
   read_network(hosts, facts);
+  ask_helpers(hosts, ssh, environment, facts);
   read_clock(facts);
   read_state(environment, facts);
   return facts;

@@ -5,6 +5,8 @@
 
 namespace lrun::launcher {
 
+std::string python_of(const Environment& environment) { return environment.get("PYTHON_EXEC").value_or("python3"); }
+
 bool is_python(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
   for (const std::string_view name : {"python", "pypy"}) {

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include "base/environment.h"
 #include "cluster/program_facts.h"
 #include "plan/launch_request.h"
 
 namespace lrun::launcher {
+
+/// The Python that lrun gives programs to: PYTHON_EXEC, else 'python3'.
+std::string python_of(const Environment& environment);
 
 /// '/usr/bin/python3.11', 'python', 'pypy3'.
 bool is_python(std::string_view program);

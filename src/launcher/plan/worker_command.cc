@@ -81,7 +81,7 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
   }
   std::vector<std::string> argv;
   if (is_given_to_python(request, program)) {
-    argv = {environment.get("PYTHON_EXEC").value_or("python3"), "-u"};
+    argv = {python_of(environment), "-u"};
     if (request.module) argv.emplace_back("-m");
   }
   const auto program_at = argv.insert(argv.end(), request.command.begin(), request.command.end());

@@ -50,6 +50,18 @@ constexpr std::array<std::string_view, 33> kOwnNames{"HOME",
                                                      "LRUN_JOB_SECRET"};
 constexpr std::array<std::string_view, 5> kOwnBeginnings{"SSH_", "XDG_", "SLURM_", "SLURMD_", "VSCODE_"};
 
+struct Advice {
+  std::string_view sign;
+  std::string_view advice;
+};
+constexpr Advice kAdvice[] = {
+    {"Permission denied", "'ssh HOST true' has to work without a password: 'ssh-copy-id HOST' copies your key there"},
+    {"Host key verification failed", "log in once by hand, to accept the key of the host: ssh HOST true"},
+    {kHostKeyChanged, "if it was installed anew, remove its old key: ssh-keygen -R NAME"},
+    {"Connection refused", "start an ssh server there, or name its port in ~/.ssh/config"},
+    {"resolve hostname", "write names that ssh knows: see ~/.ssh/config and /etc/hosts"},
+};
+
 bool is_hosts_own(std::string_view name) {
   return std::find(kOwnNames.begin(), kOwnNames.end(), name) != kOwnNames.end() ||
          std::any_of(kOwnBeginnings.begin(), kOwnBeginnings.end(),
@@ -102,11 +114,24 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
   return command;
 }
 
+std::vector<std::string> ssh_login_command(const std::vector<std::string>& ssh, const Host& host) {
+  std::vector<std::string> command = ssh_to(ssh, host);
+  command.emplace_back("true");
+  return command;
+}
+
 std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun) {
   if (exit_code == kExitNotFound) return fmt::format("no '{}' on that host", lrun);
   if (exit_code == kExitNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
   if (!last_line.empty()) return last_line;
   return fmt::format("ssh ended with status {}", exit_code);
+}
+
+std::string_view ssh_advice(std::string_view message) {
+  for (const auto& [sign, advice] : kAdvice) {
+    if (message.find(sign) != std::string_view::npos) return advice;
+  }
+  return {};
 }
 
 std::vector<std::string> carried_environment(const std::vector<std::string>& variables,

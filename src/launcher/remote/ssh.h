@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/user_hosts.h"
@@ -24,8 +25,17 @@ std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const 
 std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, const Host& host, std::size_t bytes,
                                           const char* word);
 
+/// The command that only logs in, in the same way.
+std::vector<std::string> ssh_login_command(const std::vector<std::string>& ssh, const Host& host);
+
 /// Why an ssh that ended with this status could not start lrun. \param last_line  that it has printed.
 std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun);
+
+/// In place of ssh's many lines about a key that is another than before.
+inline constexpr const char* kHostKeyChanged = "its host key has changed";
+
+/// The hint for a login that failed, by ssh's message; empty where none is known. 'HOST' stands for the host.
+std::string_view ssh_advice(std::string_view message);
 
 /// The environment that a job's launchers get from where it was started: NAME=VALUE of all that is not a host's or a
 /// login's own (HOME, TMPDIR, DISPLAY, SSH_*, SLURM_*), and of what `wanted` names in any case.

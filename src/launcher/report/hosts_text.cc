@@ -8,6 +8,7 @@
 #include "base/message.h"
 #include "base/nearest.h"
 #include "base/shortened.h"
+#include "remote/ssh.h"
 
 namespace lrun::launcher {
 namespace {
@@ -16,20 +17,17 @@ constexpr std::size_t kMostShown = 64;
 constexpr std::size_t kMostNamed = 4;
 constexpr std::size_t kMostAnswerBytes = 300;
 
-/// Hints for the commonest reasons.
-struct Advice {
+/// Hints for the commonest reasons beside those of ssh.
+struct StartAdvice {
   std::string_view sign;
   std::string_view advice;
 };
-constexpr Advice kAdvice[] = {
+constexpr StartAdvice kAdvice[] = {
     {"cannot execute '", "hosts are reached with ssh: install it here, or name another command with '--ssh'"},
     {"the copy of lrun", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"mktemp", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"is not there", "'--copy' copies lrun to hosts that lack it"},
     {"cannot be executed", "'--copy' copies lrun to hosts that lack it"},
-    {"Permission denied", "'ssh HOST true' has to work without a password: see ssh-copy-id(1)"},
-    {"Host key verification failed", "'ssh HOST true' has to work without a question: log in once by hand"},
-    {"resolve hostname", "write names that ssh knows: see ~/.ssh/config and /etc/hosts"},
     {"is lrun ", "install the same lrun everywhere, or use '--copy'"},
     {"directory", "work in a directory that all hosts have, or name one with '--chdir'"},
 };
@@ -39,6 +37,7 @@ std::string_view advice_for(const std::vector<HostProblem>& problems) {
     for (const auto& [sign, advice] : kAdvice) {
       if (problem.why.find(sign) != std::string::npos) return advice;
     }
+    if (const std::string_view advice = ssh_advice(problem.why); !advice.empty()) return advice;
   }
   return "'ssh HOST true' has to work; '--ssh' names another command or options";
 }

@@ -50,11 +50,15 @@ TEST(Verb, RefusesInOneLineAndAHint) {
 }
 
 TEST(Verb, DoctorTakesHostsAndNoRun) {
-  const VerbRequest expected{
-      .kind = VerbRequest::Kind::kDoctor, .json = true, .hosts = {"node1", "node2"}, .verbose = true};
-  EXPECT_EQ(parse({"doctor", "--hosts", "node1,node2", "--json", "--verbose"}).verb, expected);
+  const VerbRequest expected{.kind = VerbRequest::Kind::kDoctor,
+                             .json = true,
+                             .hosts = {{.name = "node1"}, {.name = "node2", .user = "bob"}},
+                             .verbose = true};
+  EXPECT_EQ(parse({"doctor", "--hosts", "node1,bob@node2", "--json", "--verbose"}).verb, expected);
   EXPECT_THAT(refusal({"doctor", "fever"}), mentions({"'lrun doctor'", "'fever'", "'lrun -- doctor'"}));
-  EXPECT_THAT(refusal({"doctor", "--hosts", "a,,b"}), mentions({"'--hosts a,,b'", "'--hosts node1,node2'"}));
+  EXPECT_THAT(refusal({"doctor", "--hosts", "a,-oProxyCommand=x"}),
+              mentions({"'--hosts a,-oProxyCommand=x'", "is not a host"}));
+  EXPECT_THAT(refusal({"doctor", "--hosts", "n[1-257]"}), mentions({"at most 256 hosts"}));
   EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
 }
 

@@ -83,6 +83,10 @@ int nvmlShutdown() {
   return 0;
 }
 const char* nvmlErrorString(int code) { return code == 999 ? "Unknown Error" : "Error"; }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  *version = 12080;
+  return 0;
+}
 int nvmlDeviceGetCount_v2(unsigned* count) {
   *count = gpu_count;
   return count_result;

@@ -30,6 +30,14 @@ MachineFacts healthy() {
   return facts;
 }
 
+PythonFacts python_with(const TorchFacts& torch) {
+  return {.program = "python3",
+          .answer = PythonFacts::Answer::kGiven,
+          .path = "/usr/bin/python3",
+          .version = "3.11.2",
+          .torch = torch};
+}
+
 /// The one finding; fails the test when there is another number of them.
 Finding only(const MachineFacts& facts) {
   const std::vector<Finding> findings = judge_machine(facts);
@@ -47,6 +55,90 @@ TEST(JudgeMachine, FindsNothingOnAHealthyOne) {
   laptop.nvidia_hardware = laptop.infiniband = false;
   laptop.locked_memory = 8 << 20U;
   EXPECT_EQ(judge_machine(laptop), std::vector<Finding>()) << "no GPU and no InfiniBand is no fault";
+}
+
+TEST(JudgeMachine, NeedsNoPythonAndNoTorch) {
+  MachineFacts facts = healthy();
+  facts.python = {.program = "python3"};
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+  facts.python = python_with({});
+  facts.python.torch.reset();
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+}
+
+TEST(JudgeMachine, WantsAPythonThatTheUserNamed) {
+  MachineFacts facts = healthy();
+  facts.python = {.program = "/nowhere/python", .is_chosen = true};
+  EXPECT_THAT(only(facts).text, HasSubstr("PYTHON_EXEC is '/nowhere/python'"));
+  facts.python = {.program = "python3", .answer = PythonFacts::Answer::kFailed, .error = "No module named 'encodings'"};
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'python3'"), HasSubstr("No module named 'encodings'")));
+}
+
+TEST(JudgeMachine, WantsATorchForTheGpusAndTheirDriver) {
+  MachineFacts facts = healthy();
+  facts.python = python_with({.version = "2.6.0+cpu"});
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("torch 2.6.0+cpu of 'python3'"), HasSubstr("without CUDA")));
+  EXPECT_THAT(only(facts).fix, HasSubstr("CUDA 12.8 or older"));
+  facts.python = python_with({.version = "2.11.0+cu130", .cuda = "13.0"});
+  EXPECT_EQ(only(facts).severity, Severity::kProblem);
+  EXPECT_THAT(only(facts).text, AllOf(HasSubstr("needs CUDA 13.0"), HasSubstr("CUDA 12.8 at most")));
+  facts.python = python_with({.version = "2.8.0+cu129", .cuda = "12.9"});
+  EXPECT_EQ(only(facts).severity, Severity::kNote) << "a driver runs all of its own major version";
+  for (const char* const cuda : {"12.8", "11.8", "12", "x.y", "99999999999.1", "12.-4"}) {
+    facts.python = python_with({.version = "2.6.0", .cuda = cuda});
+    EXPECT_EQ(judge_machine(facts), std::vector<Finding>()) << cuda;
+  }
+  facts.driver.cuda = 0;
+  facts.python = python_with({.version = "2.11.0", .cuda = "13.0"});
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>()) << "the driver says nothing about CUDA";
+}
+
+TEST(JudgeMachine, ComplainsOfTorchOnlyWhereThereAreGpusOfNvidia) {
+  MachineFacts facts = healthy();
+  facts.python = python_with({.version = "2.6.0+cpu", .missing_nccl = "nvidia-nccl-cu12==2.21.5"});
+  facts.machine_gpus.vendor = GpuVendor::kAmd;
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+  facts = healthy();
+  facts.machine_gpus = facts.visible_gpus = {GpuAnswer::kNoLibrary, {}, ""};
+  facts.nvidia_hardware = false;
+  facts.python = python_with({.version = "2.6.0+cpu"});
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+}
+
+TEST(JudgeMachine, WantsTheNcclOfTorch) {
+  MachineFacts facts = healthy();
+  facts.python = python_with({.version = "2.6.0+cu124", .cuda = "12.4", .missing_nccl = "nvidia-nccl-cu12==2.21.5"});
+  EXPECT_EQ(only(facts).id, "nccl");
+  EXPECT_EQ(only(facts).fix, "python3 -m pip install nvidia-nccl-cu12==2.21.5");
+}
+
+TEST(JudgeMachine, WantsALoginWithoutAPassword) {
+  using Login = PeerFacts::Login;
+  MachineFacts facts = healthy();
+  const auto peer = [](const std::string& error) {
+    PeerFacts failing{"bob@node2", PeerFacts::Path::kOpen, "10.0.0.2", ""};
+    failing.login = Login::kFails;
+    failing.login_error = error;
+    return failing;
+  };
+  for (const auto& [error, fix] :
+       {std::pair("bob@node2: Permission denied (publickey).", "'ssh-copy-id bob@node2'"),
+        std::pair("Host key verification failed.", "by hand, to accept the key of the host: ssh bob@node2 true"),
+        std::pair("its host key has changed", "ssh-keygen -R NAME"),
+        std::pair("ssh: connect to host node2 port 22: Connection refused", "ssh server there"),
+        std::pair("no answer within 12s", "'ssh -v bob@node2 true'")}) {
+    facts.peers = {peer(error)};
+    EXPECT_EQ(only(facts).id, "ssh");
+    EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'bob@node2'"), HasSubstr(error)));
+    EXPECT_THAT(only(facts).fix, HasSubstr(fix));
+  }
+  facts.peers = {{"node2", PeerFacts::Path::kOpen, "10.0.0.2", "", Login::kWorks}};
+  EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
+  facts.peers = {{"alias", PeerFacts::Path::kUnresolved, "", "Name or service not known", Login::kWorks}};
+  EXPECT_EQ(only(facts).severity, Severity::kNote) << "ssh knows it, and a run asks ssh only";
+  facts.peers.clear();
+  facts.ssh_error = "cannot execute 'ssh': No such file or directory";
+  EXPECT_THAT(only(facts).fix, HasSubstr("install ssh"));
 }
 
 TEST(JudgeMachine, KnowsSmallFullAndMissingSharedMemory) {

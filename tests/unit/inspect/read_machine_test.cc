@@ -16,7 +16,7 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
   Environment environment;
   environment.set("LRUN_STATE", "/nowhere/at/all");
-  const MachineFacts facts = read_machine({"127.0.0.1"}, environment);
+  const MachineFacts facts = read_machine({{.name = "127.0.0.1"}}, {"ssh"}, environment);
   EXPECT_EQ(facts.host_name, name);
   EXPECT_GE(facts.cpus, 1);
   EXPECT_EQ(facts.loopback_error, "");
@@ -25,6 +25,8 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   EXPECT_GT(facts.state_room.total_bytes, 0U) << "of the nearest folder that is there";
   ASSERT_EQ(facts.peers.size(), 1U);
   EXPECT_EQ(facts.peers[0].path, PeerFacts::Path::kOpen) << "nobody needs to listen: " << facts.peers[0].detail;
+  EXPECT_EQ(facts.peers[0].login, PeerFacts::Login::kNotTried) << "a run needs no ssh for its own machine";
+  EXPECT_EQ(facts.python.program, "python3");
 }
 
 TEST(ReachHosts, ReportsANameThatDoesNotResolve) {

@@ -22,6 +22,19 @@ TEST(Ssh, StartsLrunWithoutAQuestionAndGivesUpOnSilentHosts) {
       "-p 2222 -l bob a exec '/opt/my lrun' @node");
 }
 
+TEST(Ssh, LogsInAsARunDoes) {
+  EXPECT_EQ(
+      line(ssh_login_command({"ssh"}, {.name = "a", .user = "bob"})),
+      "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=2 -o ServerAliveCountMax=3 "
+      "-o ControlMaster=no -o ControlPath=none -o ClearAllForwardings=yes -o RemoteCommand=none -T -l bob a true");
+}
+
+TEST(Ssh, KnowsHintsForItsOwnMessages) {
+  EXPECT_NE(ssh_advice("bob@a: Permission denied (publickey).").find("'ssh-copy-id HOST'"), std::string_view::npos);
+  EXPECT_NE(ssh_advice(kHostKeyChanged).find("ssh-keygen -R NAME"), std::string_view::npos);
+  EXPECT_EQ(ssh_advice("no answer in 30s"), "");
+}
+
 TEST(Ssh, FailuresAreToldInItsOwnWords) {
   EXPECT_EQ(ssh_failure_text(255, "Permission denied (publickey).", "/lrun"), "Permission denied (publickey).");
   EXPECT_EQ(ssh_failure_text(127, "bash: line 1: /lrun: No such file or directory", "/lrun"),

@@ -12,7 +12,7 @@ TEST(HostsText, IsOneTableWithTheReasons) {
             "lrun: error: 2 of 3 hosts cannot be used; nothing was started\n"
             "  | h2      ssh: connect to host h2 port 22: Connection refused\n"
             "  | node10  Permission denied (publickey).\n"
-            "lrun: hint: 'ssh HOST true' has to work without a password: see ssh-copy-id(1)\n");
+            "lrun: hint: start an ssh server there, or name its port in ~/.ssh/config\n");
   EXPECT_EQ(hosts_problem_text({{"a", "no answer in 30s"}}, 2, false),
             "lrun: error: 1 of 2 hosts cannot be used; nothing was started\n"
             "  | a  no answer in 30s\n"
