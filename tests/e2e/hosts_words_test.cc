@@ -92,7 +92,7 @@ TEST_F(HostsWords, TellASignalOfTheHeadInTheSameWordsWhoeverHearsOfItFirst) {
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT; stopping 2 workers on 2 nodes (up to 30s)"))
       << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "lrun: error: the run was stopped: received SIGINT\n")) << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "received SIGINT"), 1U) << lrun.err();
 }
 
 TEST_F(HostsWords, NameWhoseLauncherGotASignal) {
@@ -119,6 +119,17 @@ TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {
   EXPECT_EQ(there.err(),
             "lrun: error: '--include a:1' names GPUs, and '--accelerator cpu' excludes them\n"
             "lrun: hint: use '-H a:2' for two CPU ranks, or '--accelerator gpu'\n");
+}
+
+TEST_F(HostsWords, TellACauseOnceWhereverItIs) {
+  for (const char* const rank : {"0", "1"}) {
+    const Words program = shell(std::string("[ $RANK = ") + rank + " ] && { echo boom >&2; exit 7; }; exec sleep 1000");
+    LrunProcess lrun(joined({"-H", "a:1,b:1"}, program), options());
+    EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
+    EXPECT_EQ(count(lrun.err(), std::string("rank ") + rank + " exited with code 7"), 1U) << lrun.err();
+    EXPECT_EQ(count(lrun.err(), "boom"), 1U) << "it is on the screen: " << lrun.err();
+    EXPECT_EQ(count(lrun.err(), "\n"), 4U) << lrun.err();
+  }
 }
 
 TEST_F(HostsWords, CannotBeReachedByAProgramThatIsMissing) {

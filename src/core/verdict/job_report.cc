@@ -134,6 +134,33 @@ std::vector<RankPlace> places_from(const Json& json) {
   return merge_places({}, places);
 }
 
+Json json_of(const ScreenLines& screen) {
+  return {{"since_stop", screen.since_stop}, {"ranks_shown", screen.ranks_shown}};
+}
+
+ScreenLines screen_from(const Json& json) {
+  ScreenLines screen{std::max(0, json_integer(json.at("since_stop")))};
+  for (const Json& rank : json.at("ranks_shown")) {
+    if (screen.ranks_shown.size() == kMostFailures) break;
+    screen.ranks_shown.push_back(json_integer(rank));
+  }
+  return screen;
+}
+
+/// Of the failures that are kept.
+ScreenLines merge_screens(const ScreenLines& one, const ScreenLines& other,
+                          const std::vector<FailureRecord>& failures) {
+  ScreenLines all{sum_of(one.since_stop, other.since_stop)};
+  for (const FailureRecord& failure : failures) {
+    for (const std::vector<int>& ranks : {one.ranks_shown, other.ranks_shown}) {
+      if (std::find(ranks.begin(), ranks.end(), failure.rank) == ranks.end()) continue;
+      all.ranks_shown.push_back(failure.rank);
+      break;
+    }
+  }
+  return all;
+}
+
 /// \return false when nothing is left to leave out.
 bool leave_something_out(std::vector<FailureRecord>& failures) {
   const auto talkative = std::find_if(failures.rbegin(), failures.rend(),
@@ -147,16 +174,19 @@ bool leave_something_out(std::vector<FailureRecord>& failures) {
 JobReport merge_reports(const JobReport& one, const JobReport& other) {
   std::vector<FailureRecord> failures = one.failures;
   failures.insert(failures.end(), other.failures.begin(), other.failures.end());
+  failures = decisive_records(failures);
+  ScreenLines screen = merge_screens(one.screen, other.screen, failures);
   return {.reason = earlier_of(one.reason, other.reason),
           .joined = earlier_of(one.joined, other.joined),
           .wants_no_more = one.wants_no_more || other.wants_no_more,
           .is_incomplete = one.is_incomplete || other.is_incomplete,
           .grace_expired = one.grace_expired || other.grace_expired,
-          .failures = decisive_records(failures),
+          .failures = std::move(failures),
           .places = merge_places(one.places, other.places),
           .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
                     sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
-                    sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)}};
+                    sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)},
+          .screen = std::move(screen)};
 }
 
 }  // namespace
@@ -195,7 +225,8 @@ std::string to_json(const JobReport& report) {
                                   {"grace_expired", report.grace_expired},
                                   {"failures", std::move(texts)},
                                   {"places", json_of(report.places)},
-                                  {"fates", json_of(report.fates)}});
+                                  {"fates", json_of(report.fates)},
+                                  {"screen", json_of(report.screen)}});
     if (text.size() <= kMostFailuresBytes || !leave_something_out(failures)) return text;
   }
 }
@@ -215,6 +246,7 @@ std::optional<JobReport> job_report_from_json(std::string_view text) {
     }
     report.places = places_from(json.at("places"));
     report.fates = fates_from(json.at("fates"));
+    report.screen = screen_from(json.at("screen"));
     return report;
   } catch (const Json::exception&) {
     return std::nullopt;

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 namespace lrun::launcher {
 namespace {
 
 constexpr Duration kSeenByPeople(1000);
-/// Of a terminal's usual 24.
-constexpr std::uint64_t kLinesOnScreen = 12;
-
 }  // namespace
 
 void ConsoleReporter::worker_ended(const FailureRecord& record) { events_.worker_ended(record); }
@@ -26,10 +26,11 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, Ru
   if (others.workers == 0) return;  // nothing is left to stop: the verdict follows at once
   stop_told_ = true;
   killing_told_ = end.kind == RunEnd::Kind::kGuardDied || facts_.grace == Duration::zero();
-  if (!say_(stopping_text(end, cause, others, facts_))) return;
+  const bool said = say_(stopping_text(end, cause, others, facts_));
+  stop_at_ = lines_().value_or(0);
+  if (!said) return;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
   signal_told_ = cause == nullptr && end.kind == RunEnd::Kind::kInterrupted;
-  told_at_ = lines_();
 }
 
 bool ConsoleReporter::has_told(const Verdict& verdict) const {
@@ -38,9 +39,12 @@ bool ConsoleReporter::has_told(const Verdict& verdict) const {
          told_ == std::pair(verdict.culprit->rank, verdict.culprit->attempt);
 }
 
-bool ConsoleReporter::is_on_screen(std::uint64_t lines) const {
+int ConsoleReporter::lines_since_stop() const { return stop_at_ ? lines_since(*stop_at_) : 0; }
+
+int ConsoleReporter::lines_since(std::uint64_t lines) const {
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
   const std::optional<std::uint64_t> now = lines_();
-  return now && *now - lines <= kLinesOnScreen;
+  return static_cast<int>(now ? std::min(*now - lines, kMost) : kMost);
 }
 
 void ConsoleReporter::killing(int others) {

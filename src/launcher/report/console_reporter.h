@@ -17,7 +17,7 @@ class ConsoleReporter : public RunObserver {
  public:
   /// \return the text was printed here
   using Say = std::function<bool(const std::string& text)>;
-  /// How many lines the console has got so far; empty where a person may see others, or not all of them.
+  /// How many lines this launcher's console has got so far; empty where a person may not see all of them.
   using Lines = std::function<std::optional<std::uint64_t>()>;
 
   ConsoleReporter(RunFactsForText facts, EventLog& events, Say say, Lines lines)
@@ -31,23 +31,28 @@ class ConsoleReporter : public RunObserver {
   void suspended() override;
   void resumed() override;
 
+  /// Of a terminal's usual 24: what stands above so many lines is still seen.
+  static constexpr int kLinesOnScreen = 12;
+
   /// verdict_line() was printed already.
   [[nodiscard]] bool has_told(const Verdict& verdict) const;
-  /// So few lines were printed after that that a person still sees it.
-  [[nodiscard]] bool is_on_screen() const { return told_at_ && is_on_screen(*told_at_); }
-  /// The same of what was printed when the console had got so many lines.
-  [[nodiscard]] bool is_on_screen(std::uint64_t lines) const;
+  /// Lines that this launcher's console has got since the workers were told to stop; 0: they were not.
+  [[nodiscard]] int lines_since_stop() const;
+  /// A person still sees what was printed when the console had got so many lines.
+  [[nodiscard]] bool is_on_screen(std::uint64_t lines) const { return lines_since(lines) <= kLinesOnScreen; }
   /// The reason why workers are stopped was printed since the last call.
   [[nodiscard]] bool take_told_stop() { return std::exchange(stop_told_, false); }
 
  private:
+  [[nodiscard]] int lines_since(std::uint64_t lines) const;
+
   RunFactsForText facts_;
   EventLog& events_;
   Say say_;
   Lines lines_;
   std::pair<int, int> told_{-1, -1};      ///< rank and attempt
   bool signal_told_ = false;              ///< with no worker to blame
-  std::optional<std::uint64_t> told_at_;  ///< lines by then
+  std::optional<std::uint64_t> stop_at_;  ///< lines by then
   bool stop_told_ = false;
   bool killing_told_ = false;  ///< with the reason of the end
 };

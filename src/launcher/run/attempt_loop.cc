@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -249,7 +250,7 @@ void AttemptLoop::attempt_over() {
   if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
   if (!succeeded) (void)clean_up();
   if (early_end_) return end();  // the job goes on without us
-  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted);
+  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted, screen_here(outcome.records));
   if (guard_died_ && !over_) end();
   if (!job_->waits()) return;
   waiting_note_ = run_.loop.after(kQuietWait, [this] {
@@ -341,16 +342,38 @@ RunResult AttemptLoop::result() const {
   result.verdict.restarts = attempt_->membership().attempt;
   result.records = std::move(outcome.records);
   result.last_choice = restarts_.last().kind;
-  result.cause_on_screen = run_.reporter.has_told(result.verdict) && run_.reporter.is_on_screen();
-  const std::optional<FailureRecord>& culprit = result.verdict.culprit;
-  const bool printed_here = culprit && culprit->node_rank == run_.plan.nodes.front().node_rank &&
-                            culprit->error_file.empty() && !culprit->evidence.empty();
-  if (printed_here) {
-    const auto shown_at = run_.logs.shown_at(culprit->local_rank, culprit->evidence.back());
-    result.evidence_on_screen = shown_at && run_.reporter.is_on_screen(*shown_at);
-  }
+  note_what_is_on_screen(result);
   result.logs = attempt_->written_logs();
   return result;
+}
+
+/// Where launchers of a job share a screen, lines of all stand there.
+void AttemptLoop::note_what_is_on_screen(RunResult& result) const {
+  const std::optional<FailureRecord>& culprit = result.verdict.culprit;
+  ScreenLines screen =
+      screen_here(culprit && culprit->node_rank == node().node_rank ? std::vector<FailureRecord>{*culprit}
+                                                                    : std::vector<FailureRecord>());
+  const bool is_shared = job_ && run_.shares_screen;
+  if (is_shared) screen = job_->screen();
+  const bool few_follow = screen.since_stop <= ConsoleReporter::kLinesOnScreen;
+  result.cause_on_screen = few_follow && run_.reporter.has_told(result.verdict);
+  const std::vector<int>& shown = screen.ranks_shown;
+  const bool shows_culprit = culprit && std::find(shown.begin(), shown.end(), culprit->rank) != shown.end();
+  result.evidence_on_screen = shows_culprit && (few_follow || !is_shared);
+}
+
+ScreenLines AttemptLoop::screen_here(const std::vector<FailureRecord>& records) const {
+  ScreenLines screen{run_.reporter.lines_since_stop()};
+  for (const FailureRecord& record : records) {
+    if (shows_last_words_of(record)) screen.ranks_shown.push_back(record.rank);
+  }
+  return screen;
+}
+
+bool AttemptLoop::shows_last_words_of(const FailureRecord& record) const {
+  if (record.success() || !record.error_file.empty() || record.evidence.empty()) return false;
+  const auto shown_at = run_.logs.shown_at(record.local_rank, record.evidence.back());
+  return shown_at && run_.reporter.is_on_screen(*shown_at);
 }
 
 void AttemptLoop::leave_job(const std::string& text) {

@@ -40,8 +40,9 @@ class AttemptLoop {
     ConsoleReporter& reporter;
     TimeLimits& limits;
     MessageSink& sink;
-    MessageSink& job_sink;  ///< for what all launchers of a job print
-    LookAtRanks look;       ///< where workers are, before they are stopped
+    MessageSink& job_sink;       ///< for what all launchers of a job print
+    LookAtRanks look;            ///< where workers are, before they are stopped
+    bool shares_screen = false;  ///< people read in one place what all launchers of the job print
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run
@@ -100,6 +101,9 @@ class AttemptLoop {
   void enter_round();
   void stop_early(const RunEnd& end, bool victim);
   void end();
+  void note_what_is_on_screen(RunResult& result) const;
+  [[nodiscard]] bool shows_last_words_of(const FailureRecord& record) const;
+  [[nodiscard]] ScreenLines screen_here(const std::vector<FailureRecord>& records) const;
   [[nodiscard]] const NodePlan& node() const { return run_.plan.nodes.front(); }
 
   Surroundings run_;

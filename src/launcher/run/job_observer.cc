@@ -50,13 +50,14 @@ void JobObserver::not_published(const std::string& why) {
   calls_.warn("etcd does not keep the state that another node needs to lead the rendezvous: " + why);
 }
 
-void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more) {
+void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen) {
   // While workers were being stopped for a loss it became known what followed from the loss.
   const bool led_further = alone_ && round_.loss && outcome.end.kind == RunEnd::Kind::kNodeLost;
   own_report_ = report_of_node(membership_, job_.clock_offset(), led_further ? round_.loss->end : outcome.end,
                                round_.end_ns != 0 ? round_.end_ns : nanoseconds(steady_now()), outcome.records);
   own_report_.wants_no_more = wants_no_more;
   own_report_.places = outcome.places;
+  own_report_.screen = std::move(screen);
   state_ = State::kReported;
   if (std::exchange(abandons_when_idle_, false)) job_.abandon();  // the other nodes begin at once
   if (alone_) return judge_round(own_report_);
@@ -214,6 +215,7 @@ void JobObserver::over(const std::string& report) {
 void JobObserver::judge_round(const JobReport& report) {
   const bool final = final_ || alone_ || report.wants_no_more || (report.is_incomplete && !round_.loss);
   state_ = State::kDeciding;
+  screen_ = report.screen;
   calls_.over(judge_job(report, membership_.self.node_rank, round_.loss), final);
 }
 

@@ -44,14 +44,10 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
             job_sink_.print_of_job(text);
             return speaks_for_job();
           },
-          // Where other launchers print on the same screen, their lines are not known here.
-          [this]() -> std::optional<std::uint64_t> {
-            if (run_.output.head != nullptr || shares_screen()) return std::nullopt;
-            return run_.logs.console_lines();
-          }),
+          [this] { return run_.logs.console_lines(); }),
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
-                 run_.output.sink, job_sink_, run_.look},
+                 run_.output.sink, job_sink_, run_.look, run_.output.head != nullptr || shares_screen()},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },
                  .started = [this] { print_start(); },

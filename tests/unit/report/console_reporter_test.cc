@@ -38,12 +38,13 @@ TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow
   EXPECT_TRUE(reporter.has_told(verdict));
   EXPECT_FALSE(reporter.has_told(judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(2)})))
       << "another rank is to blame";
-  *lines += 12;
-  EXPECT_TRUE(reporter.is_on_screen());
+  *lines += ConsoleReporter::kLinesOnScreen;
+  EXPECT_EQ(reporter.lines_since_stop(), ConsoleReporter::kLinesOnScreen);
+  EXPECT_TRUE(reporter.is_on_screen(100));
   ++*lines;
-  EXPECT_FALSE(reporter.is_on_screen());
+  EXPECT_FALSE(reporter.is_on_screen(100));
   lines.reset();
-  EXPECT_FALSE(reporter.is_on_screen()) << "others print there, too";
+  EXPECT_GT(reporter.lines_since_stop(), ConsoleReporter::kLinesOnScreen) << "the console has not taken all of them";
 }
 
 TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
@@ -59,6 +60,8 @@ TEST_F(ConsoleReporterTest, ACauseThatAnotherLauncherPrintsIsNotTold) {
   const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(1)});
   reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, {2});
   EXPECT_FALSE(reporter.has_told(verdict));
+  *lines += 3;
+  EXPECT_EQ(reporter.lines_since_stop(), 3) << "they stand below it all the same";
 }
 
 TEST_F(ConsoleReporterTest, WithNothingLeftToStopItSaysNothing) {

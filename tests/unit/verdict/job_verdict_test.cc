@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <limits>
 #include <random>
 
 #include "process/exit_codes.h"
@@ -244,11 +245,24 @@ TEST(JobReport, ComesBackAsItWas) {
   failed.evidence = {"a \"line\"", "another\n"};
   JobReport before = report(1, {Kind::kHang, 0, 5000, "rank 3"}, 10, {failed, stopped(2), ended(4, 0, 1)}, {3, 4});
   before.wants_no_more = before.is_incomplete = before.grace_expired = true;
+  before.screen = {7, {3}};
   EXPECT_EQ(job_report_from_json(to_json(before)), before);
   EXPECT_EQ(before.reason->end.node, "b");
   const JobReport joined = report(0, {.kind = Kind::kNodeJoined, .who = "c", .node = "node c"}, 10, {stopped(0)});
   EXPECT_EQ(job_report_from_json(to_json(joined)), joined);
   EXPECT_TRUE(joined.joined);
+}
+
+TEST(JobReport, CountsTheLinesOfAllConsoles) {
+  JobReport one = report(0, {Kind::kWorkerFailed}, 10, {ended(0, 3, 10), stopped(1)});
+  JobReport other = report(1, {Kind::kWorkerFailed}, 11, {ended(2, 4, 12), stopped(3)});
+  one.screen = {5, {0}};
+  other.screen = {8, {2, 3}};
+  const ScreenLines all = job_report_from_json(merge_reports({to_json(one), to_json(other)}))->screen;
+  EXPECT_EQ(all, (ScreenLines{13, {0}})) << "the other failures are not kept";
+  one.screen.since_stop = std::numeric_limits<int>::max();
+  EXPECT_EQ(job_report_from_json(merge_reports({to_json(one), to_json(other)}))->screen.since_stop,
+            std::numeric_limits<int>::max());
 }
 
 TEST(JobReport, IsIncompleteWhereOneIsMissing) {
