@@ -33,11 +33,13 @@ namespace {
 
 int answer_with(const std::string& text, MessageSink& sink) { return print_to_stdout(text, sink) ? 0 : kExitRefused; }
 
-/// All tasks of a Slurm step have the same command line: the lrun that started the step, or the first task, reports
-/// what is wrong in it.
-bool is_reported_by_another(const Environment& environment) {
-  const bool is_later_task = tasks_of_step(environment) > 1 && environment.get("SLURM_PROCID") != "0";
-  return is_later_task || srun_place(environment).has_value();
+/// \throws ErrorOfAllTasks
+ParsedCommandLine parse(const std::vector<std::string>& argv, const Environment& environment) {
+  try {
+    return parse_command_line(argv, environment, read_file);
+  } catch (const UserError& error) {
+    throw ErrorOfAllTasks(error);
+  }
 }
 
 /// parse → detect → plan → run → report
@@ -46,8 +48,8 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
   if (argv.size() == 2 && argv.back() == kNodeWord) return serve_node();
   if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
-  const ParsedCommandLine parsed = parse_command_line(argv, environment, read_file);
-  if (!parsed.warnings.empty() && !is_reported_by_another(environment)) {
+  const ParsedCommandLine parsed = parse(argv, environment);
+  if (!parsed.warnings.empty() && !is_later_task(environment) && !srun_place(environment)) {  // else srun's starter did
     for (const std::string& warning : parsed.warnings) sink.warn(warning);
   }
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment, sink);
@@ -83,8 +85,7 @@ int main(int argc, char** argv) {
     return lrun::launcher::run({argv, argv + argc}, sink);
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
-    const bool same_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
-    if (!error.reported_by_another() || !same_command) sink.print_error(error);
+    if (!lrun::launcher::is_later_task(environment)) sink.print_error(error);
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

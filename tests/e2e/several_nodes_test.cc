@@ -212,6 +212,16 @@ TEST(SeveralNodes, OfOneMpirunLeaveItToTheFirstToSayThatAProgramIsNotThere) {
   }
 }
 
+TEST(SeveralNodes, OfOneMpirunTellOnceWhatIsWrongInTheirLine) {
+  for (const Words& words : {Words{"--bogus", "true"}, Words{"--num_nodes", "3", "true"}}) {
+    LrunProcess first(words, of_two_tasks(0, free_port()));
+    LrunProcess second(words, of_two_tasks(1, free_port()));
+    for (LrunProcess* node : {&first, &second}) EXPECT_EQ(node->wait().code, 125) << node->err();
+    EXPECT_TRUE(contains(first.err(), "lrun: error: ")) << first.err();
+    EXPECT_EQ(second.err(), "");
+  }
+}
+
 TEST(SeveralNodes, ShowTheStacksOfAllNodesWhereOneHangs) {
   Job job({"--num_nodes", "2", "--hang-timeout", "1s"});
   LrunProcess& hangs = job.start({"--node-rank", "0"}, {"sleep", "1000"});

@@ -11,6 +11,8 @@
 #include "cluster/host_lists.h"
 #include "cluster/local_host.h"
 #include "cluster/managed_job.h"
+#include "cluster/mpi_job.h"
+#include "cluster/outer_launcher.h"
 #include "cluster/own_names.h"
 #include "cluster/slurm.h"
 #include "cluster/system_file.h"
@@ -142,6 +144,13 @@ Allocation detect_allocation(const Questions& questions, const Environment& envi
   allocation.gpus_given = share.gpus;
   allocation.cpus_given = share.cpus;
   return allocation;
+}
+
+bool is_later_task(const Environment& environment) {
+  if (is_worker(environment)) return false;
+  if (const std::optional<bool> is_later = is_later_mpi_task(environment)) return *is_later;
+  const bool has_one_command = !environment.has("SLURM_HET_SIZE");  // else each component has its own
+  return has_one_command && tasks_of_step(environment) > 1 && environment.get("SLURM_PROCID") != "0";
 }
 
 }  // namespace lrun::launcher

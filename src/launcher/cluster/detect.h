@@ -12,4 +12,8 @@ namespace lrun::launcher {
 /// \throws std::system_error  the host's name or CPUs cannot be read.
 Allocation detect_allocation(const Questions& questions, const Environment& environment);
 
+/// True in every task but the first of a Slurm step, mpirun, jsrun or flux where all tasks have one command line: what
+/// is wrong in that, the first one reports, and people read in one place what all of them print.
+bool is_later_task(const Environment& environment);
+
 }  // namespace lrun::launcher

@@ -1,5 +1,6 @@
 #include "cluster/mpi_job.h"
 
+#include <algorithm>
 #include <array>
 
 #include "cluster/host_lists.h"
@@ -63,19 +64,31 @@ void take_first_host(ManagedJob& job, const ManagerView& view) {
   if (hosts.size() > 1) job.host = {hosts[1], path.by};
 }
 
+/// Of the starter that started this launcher; nullptr: none of them.
+const TaskVariables* starter_of(const Environment& environment) {
+  const auto tells = [&environment](const char* name) { return reported_text(environment, name).known(); };
+  const auto found = std::find_if(kStarters.begin(), kStarters.end(), [&](const TaskVariables& names) {
+    const bool of_slurm = tells("SLURM_STEP_ID") && !tells(names.local_size);
+    return !of_slurm && tells(names.rank) && tells(names.size);
+  });
+  return found == kStarters.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::optional<ManagedJob> mpi_job(const ManagerView& view) {
-  for (const TaskVariables& names : kStarters) {
-    const Environment& environment = view.environment;
-    const auto tells = [&environment](const char* name) { return reported_text(environment, name).known(); };
-    const bool of_slurm = tells("SLURM_STEP_ID") && !tells(names.local_size);
-    if (of_slurm || !tells(names.rank) || !tells(names.size)) continue;
-    ManagedJob job = job_of(names, environment);
-    if (job.manager == "jsrun") take_first_host(job, view);
-    return job;
-  }
-  return std::nullopt;
+  const TaskVariables* const names = starter_of(view.environment);
+  if (names == nullptr) return std::nullopt;
+  ManagedJob job = job_of(*names, view.environment);
+  if (job.manager == "jsrun") take_first_host(job, view);
+  return job;
+}
+
+std::optional<bool> is_later_mpi_task(const Environment& environment) {
+  const TaskVariables* const names = starter_of(environment);
+  if (names == nullptr) return std::nullopt;
+  const bool has_one_command = environment.get("OMPI_NUM_APP_CTX").value_or("1") == "1";  // unlike 'mpirun A : B'
+  return has_one_command && environment.get(names->rank) != "0";
 }
 
 }  // namespace lrun::launcher

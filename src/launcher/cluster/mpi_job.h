@@ -11,4 +11,8 @@ namespace lrun::launcher {
 /// \throws UserError  as find_managed_job()
 std::optional<ManagedJob> mpi_job(const ManagerView& view);
 
+/// Whether this is a task of theirs other than the first, and all tasks have one command line. \return empty: it is no
+/// task of theirs.
+std::optional<bool> is_later_mpi_task(const Environment& environment);
+
 }  // namespace lrun::launcher

@@ -286,20 +286,35 @@ int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
   return allocation.nodes_to_start > 0 && nodes > 1 ? nodes : 0;
 }
 
-LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
-  refuse_idle_hosts(allocation, request);
+namespace {
+
+/// All that follows from the words of the user and of the manager, and from nothing of this host.
+void take_place(LaunchRequest& request, const Allocation& allocation) {
+  const bool takes_part_in_job = takes_part(request, allocation);
   refuse_more_launchers(allocation, request);
-  refuse_idle_gpus(allocation, request);
-  check_spares(request, allocation, takes_part(request, allocation));
+  check_spares(request, allocation, takes_part_in_job);
   if (allocation.nodes_to_start > 0 && !names_own_host(request)) take_nodes(request, allocation);
   refuse_rank_of_many(request, allocation);
-  if (!takes_part(request, allocation)) return request;
-  refuse_several_tasks(allocation, request);
+  if (!takes_part_in_job) return;
   if (allocation.job->task) take_task(request, allocation);
   if (allocation.job->knows_nodes) take_nodes(request, allocation);
   refuse_missing_endpoint(allocation, request);
   take_node_rank(request, allocation);
   take_endpoint(request, allocation);
+}
+
+}  // namespace
+
+LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
+  refuse_idle_hosts(allocation, request);
+  refuse_idle_gpus(allocation, request);
+  if (takes_part(request, allocation)) refuse_several_tasks(allocation, request);
+  try {
+    take_place(request, allocation);
+  } catch (const UserError& error) {
+    if (!allocation.job) throw;
+    throw ErrorOfAllTasks(error);
+  }
   return request;
 }
 

@@ -40,7 +40,7 @@ void check_processes(const LaunchRequest& request) {
   const DeviceRequest& processes = request.nproc_per_node.value;
   if (processes.given() && processes.number() != 1) {
     const TaskPlace& task = *request.rendezvous.task;
-    throw ErrorOfAllTasks(wrong_count(task, request.nproc_per_node, " counts the workers of one launcher"), task);
+    throw ErrorOfAllTasks(wrong_count(task, request.nproc_per_node, " counts the workers of one launcher"));
   }
 }
 
@@ -135,7 +135,7 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
   if (choice.devices.size() != static_cast<std::size_t>(task.ranks_here)) {
     const std::string makes = fmt::format(" makes {} here", counted(choice.devices.size(), "rank"));
     if (is_wrong_everywhere(request.devices.value, task)) {
-      throw ErrorOfAllTasks(wrong_count(task, request.devices, makes), task);
+      throw ErrorOfAllTasks(wrong_count(task, request.devices, makes));
     }
     refuse_count(task, request.devices, makes);
   }

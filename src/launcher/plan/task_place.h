@@ -11,17 +11,11 @@
 
 namespace lrun::launcher {
 
-/// An error that all launchers of a step find, since it follows from their one command line.
+/// An error that all launchers find which one srun or mpirun has started, since it follows from their one command line.
+/// The first of them prints it (is_later_task()).
 class ErrorOfAllTasks : public UserError {
  public:
-  ErrorOfAllTasks(const UserError& error, const TaskPlace& task)
-      : UserError(error.what(), error.hint()), reported_by_another_(task.rank != 0) {}
-
-  /// The launcher of rank 0 prints it.
-  [[nodiscard]] bool reported_by_another() const noexcept { return reported_by_another_; }
-
- private:
-  bool reported_by_another_;
+  explicit ErrorOfAllTasks(const UserError& error) : UserError(error.what(), error.hint()) {}
 };
 
 /// A line that starts so many launchers on each node, for hints. It names the tasks of all nodes, too: else srun takes

@@ -70,6 +70,22 @@ TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
   EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
 }
 
+TEST(MpiJob, LeavesToItsFirstTaskWhatIsWrongInTheLineOfAll) {
+  const auto is_later = [](const FakeNode& node) { return is_later_task(node.view().environment); };
+  EXPECT_TRUE(is_later(second_of_three()));
+  EXPECT_FALSE(is_later(second_of_three().with("OMPI_COMM_WORLD_RANK", "0")));
+  EXPECT_FALSE(is_later(second_of_three().with("OMPI_NUM_APP_CTX", "2"))) << "'mpirun A : B' has two lines";
+  EXPECT_FALSE(is_later(second_of_three().with("LRUN_RUN_ID", "x"))) << "a run of a worker";
+  const FakeNode first_below_task_of_slurm({{"SLURM_JOB_ID", "12"},
+                                            {"SLURM_STEP_ID", "0"},
+                                            {"SLURM_PROCID", "1"},
+                                            {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                                            {"PMI_RANK", "0"},
+                                            {"PMI_SIZE", "2"},
+                                            {"MPI_LOCALNRANKS", "2"}});
+  EXPECT_FALSE(is_later(first_below_task_of_slurm)) << "mpirun has started it";
+}
+
 /// The refusal of detect_allocation().
 std::string refusal_of(const FakeNode& node, const Questions& questions) {
   try {

@@ -37,6 +37,19 @@ TEST(SlurmStep, IsReadFromTheStepAndNotFromTheJob) {
   EXPECT_EQ(slurm_step(second_task_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
 }
 
+TEST(SlurmStep, LeavesToItsFirstTaskWhatIsWrongInTheLineOfAll) {
+  Environment task = second_task_of_three();
+  EXPECT_TRUE(is_later_task(task));
+  task.set("SLURM_PROCID", "0");
+  EXPECT_FALSE(is_later_task(task));
+  Environment in_shell_of_salloc = second_task_of_three();
+  in_shell_of_salloc.set("SLURM_STEP_ID", "4294967290");
+  EXPECT_FALSE(is_later_task(in_shell_of_salloc)) << "nobody else says it";
+  Environment component = second_task_of_three();
+  component.set("SLURM_HET_SIZE", "2");
+  EXPECT_FALSE(is_later_task(component)) << "'srun A : B' has two lines";
+}
+
 TEST(SlurmStep, IsAbsentInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   Environment script = second_task_of_three();
   script.unset("SLURM_STEP_ID");
