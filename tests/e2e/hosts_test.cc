@@ -313,8 +313,11 @@ TEST_F(Hosts, RunAProgramWrittenForTheLauncherOfDeepSpeed) {
 TEST_F(Hosts, AreShownInThePlan) {
   LrunProcess lrun({"--dry-run", "-H", "a:2,b:1", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_TRUE(contains(lrun.out(), "-H a:2,b:1 (the user names the hosts)")) << lrun.out();
+  EXPECT_EQ(count(lrun.out(), "-H a:2,b:1"), 2U) << "hosts, and their devices: " << lrun.out();
   EXPECT_TRUE(contains(lrun.out(), "3 on all nodes together")) << lrun.out();
+  EXPECT_TRUE(contains(lrun.out(), "\nmaster        a, address and port chosen at start\n")) << lrun.out();
+  EXPECT_TRUE(contains(lrun.out(), "\n  b  RANK=2 NODE_RANK=1 LOCAL_RANK=0 ")) << lrun.out();
+  EXPECT_EQ(lrun.err(), "lrun: note: planned with this host's GPUs and CPUs; each node uses its own\n");
 }
 
 TEST_F(Hosts, ContradictAJobOfSlurm) {

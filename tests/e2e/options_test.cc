@@ -381,7 +381,8 @@ TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
 TEST(DryRun, SaysThatTheProgramIsMissing) {
   LrunProcess lrun({"--dry-run", "./no-such-program"});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_THAT(lrun.out(), mentions({"warning: PROGRAM './no-such-program'", "exit code 127\n"}));
+  EXPECT_THAT(lrun.err(), mentions({"lrun: warning: PROGRAM './no-such-program'", "exit code 127\n"}));
+  EXPECT_EQ(lrun.out().find("warning"), std::string::npos) << "once: " << lrun.out();
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ std::vector<AllocatedNode> nodes_of(const ManagedJob& job, AllocatedNode here) {
     if (rank == job.node_rank.value) continue;
     AllocatedNode other = nodes.front();
     const auto place = static_cast<std::size_t>(rank);
-    other.name = place < job.hosts.size() ? job.hosts[place] : fmt::format("node{}", rank);
+    other.name = place < job.hosts.size() ? job.hosts[place] : std::string();
     nodes.push_back(std::move(other));
   }
   return nodes;

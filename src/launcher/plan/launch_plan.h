@@ -43,7 +43,7 @@ struct WorkerPlan {
 /// One node's share. The single-node launcher runs nodes[0].
 struct NodePlan {
   int node_rank = 0;
-  std::string name;  ///< host name, or 'node1' when the rendezvous is to decide
+  std::string name;  ///< host name; empty: of another node, and the rendezvous is to decide
   int base_rank = 0;
   std::vector<DeviceId> devices;
   std::vector<WorkerPlan> workers;

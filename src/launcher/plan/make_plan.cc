@@ -67,6 +67,8 @@ void choose_work(const Inputs& in, LaunchPlan& plan) {
   if (!asked.given()) asked.value = plan.personality.strategy;
   plan.accelerator = here.accelerator;
   plan.devices = here.asked;
+  const bool by_list = plan.devices.given() && in.run.nodes.front().devices.given() && in.run.nodes.size() > 1;
+  if (by_list) plan.devices.origin = in.allocation.source;
   plan.strategy = choose_strategy(asked, in.run.most_devices(), plan.num_nodes);
   check_program(plan.strategy, in.request, in.program);
   plan.watches_for_liblrun =
@@ -107,6 +109,9 @@ void check_debug_rank(const LaunchRequest& request, int world_size) {
 std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
   const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // a container may have the file
   if (request.dry_run == DryRun::kNo || request.module || wrapped || program.there) return {};
+  if (names_hosts(request)) {
+    return fmt::format("PROGRAM '{}' is not on this host; every host needs it", request.command.front());
+  }
   return "PROGRAM '" + request.command.front() + "' does not exist: this run would fail with exit code 127";
 }
 
@@ -210,7 +215,7 @@ void bind_all(LaunchPlan& plan, const std::vector<AllocatedNode>& nodes, const E
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
     for (std::string& line : bind_workers(plan.bind, nodes[i].topology, most_threads(node, nodes[i]), node)) {
-      plan.warnings.push_back(std::move(line));
+      if (!node.name.empty()) plan.warnings.push_back(std::move(line));  // else it is this host's, told already
     }
     for (WorkerPlan& worker : node.workers) worker.omp_num_threads = sets_threads ? worker.omp_num_threads : 0;
   }
@@ -245,6 +250,9 @@ void add_warnings(const Inputs& in, LaunchPlan& plan) {
 }
 
 void add_notes(const Inputs& in, LaunchPlan& plan) {
+  if (in.request.dry_run != DryRun::kNo && (plan.num_nodes > 1 || names_hosts(in.request))) {
+    plan.notes.emplace_back("planned with this host's GPUs and CPUs; each node uses its own");
+  }
   if (in.run.choices.front().is_own) {
     plan.notes.emplace_back("each rank has GPUs of its own, so LOCAL_RANK is 0 in all of them, as with --isolate-gpus");
   }

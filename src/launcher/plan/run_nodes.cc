@@ -32,9 +32,11 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
   const auto rank = static_cast<std::size_t>(std::max(0, request.rendezvous.node_rank.value));
   while (nodes.size() < count) {
     AllocatedNode like_the_first = nodes.front();
-    like_the_first.name = "node" + std::to_string(nodes.size() <= rank ? nodes.size() - 1 : nodes.size());
+    like_the_first.name.clear();
     nodes.push_back(std::move(like_the_first));
   }
+  // Slurm has named other hosts for the nodes that lrun is to start.
+  if (allocation.nodes_to_start > 0) nodes.front().name.clear();
   // A plan that is only printed shows this host at its own rank.
   if (request.dry_run != DryRun::kNo && rank < count) {
     std::rotate(nodes.begin(), nodes.begin() + 1, nodes.begin() + static_cast<std::ptrdiff_t>(rank) + 1);

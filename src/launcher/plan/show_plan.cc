@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/shell_words.h"
+#include "base/split.h"
+#include "base/whole_number.h"
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
 #include "plan/horovod_environment.h"
@@ -21,27 +23,75 @@ namespace {
 
 constexpr int kMostRankLines = 8;           // more workers get a line per node
 constexpr std::size_t kMostNodeLines = 16;  // more nodes are folded
-constexpr std::size_t kWidth = 120;
-constexpr std::string_view kAtStart = "(decided at start)";
+constexpr std::size_t kWidth = 80;          // of a terminal
+constexpr std::size_t kLabel = 14;
+constexpr std::size_t kValue = 32;
 
 template <class T>
 std::string origin_text(const Setting<T>& setting) {
   return setting.given() ? setting.origin : "default";
 }
 
-std::string row(std::string_view name, const std::string& value, const std::string& from = {}) {
-  if (from.empty()) return fmt::format("{:<14}{}\n", name, value);
-  return fmt::format("{:<14}{:<40}  {}\n", name, value, from);
+/// Words behind `begin`, broken at the width of the page and continued below the column where they begin.
+std::string wrapped(std::string begin, const std::vector<std::string>& words) {
+  const std::size_t column = begin.size();
+  std::string text;
+  std::string line = std::move(begin);
+  for (const std::string& word : words) {
+    const bool is_first = line.size() == column;
+    if (!is_first && line.size() + 1 + word.size() > kWidth) {
+      text += line + "\n";
+      line = std::string(column, ' ');
+    }
+    line += (line.size() == column ? "" : " ") + word;
+  }
+  return text + line + "\n";
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) words.emplace_back(cut(text, ' '));
+  return words;
+}
+
+std::string row(std::string_view name, const std::string& value) {
+  return wrapped(fmt::format("{:<{}}", name, kLabel), words_of(value));
+}
+
+/// A long value has its source below it.
+std::string row(std::string_view name, const std::string& value, const std::string& from) {
+  if (from.empty()) return row(name, value);
+  constexpr std::size_t kSource = kLabel + kValue + 2;
+  const bool fits = value.size() <= kValue || kLabel + value.size() + 2 + from.size() <= kWidth;
+  if (fits) return wrapped(fmt::format("{:<{}}{:<{}}  ", name, kLabel, value, kValue), words_of(from));
+  return row(name, value) + wrapped(std::string(kSource, ' '), words_of(from));
+}
+
+std::vector<std::string> quoted(const std::vector<std::string>& words) {
+  std::vector<std::string> all;
+  for (const std::string& word : words) all.push_back(shell_line({word}));
+  return all;
 }
 
 std::string plural(std::size_t count, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+/// '0-7', '2,3'; two are no range.
+std::string ids_of(const std::vector<DeviceId>& devices) {
+  const std::optional<int> first = whole_number<int>(devices.front().id);
+  bool is_range = first && devices.size() > 2;
+  std::string ids;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    ids += (ids.empty() ? "" : ",") + devices[i].id;
+    is_range = is_range && devices[i].id == std::to_string(*first + static_cast<int>(i));
+  }
+  return is_range ? devices.front().id + "-" + devices.back().id : ids;
+}
+
 std::string device_names(const std::vector<DeviceId>& devices) {
   if (devices.front().kind == DeviceKind::kCpu) return fmt::format("{} on CPUs", devices.size());
-  std::string ids;
-  for (const DeviceId& device : devices) ids += (ids.empty() ? "" : ",") + device.id;
+  const std::string ids = ids_of(devices);
   if (devices.front().kind == DeviceKind::kTpu) return (devices.size() == 1 ? "TPU chip " : "TPU chips ") + ids;
   return (devices.size() == 1 ? "GPU " : "GPUs ") + ids;
 }
@@ -56,6 +106,12 @@ std::string devices_text(const LaunchPlan& plan) {
   std::size_t all = 0;
   for (const NodePlan& node : plan.nodes) all += node.devices.size();
   return fmt::format("{} on all nodes together", all);
+}
+
+/// A list of hosts is shown whole where it gives each its devices.
+std::string devices_from(const LaunchPlan& plan) {
+  const std::string& origin = plan.devices.origin;
+  return origin.find(' ') == std::string::npos ? as_written(plan.devices) : origin;
 }
 
 std::string thread_row(const LaunchPlan& plan, const Environment& base) {
@@ -97,13 +153,12 @@ std::string work_rows(const LaunchPlan& plan) {
   const StrategyFacts& strategy = facts_of(plan.strategy.value);
   const std::string strategy_from = plan.strategy.given()                   ? plan.strategy.origin
                                     : is_horovod(plan)                      ? "default of horovodrun"
-                                    : plan.strategy.value == Strategy::kDdp ? "default for more than one device or node"
+                                    : plan.strategy.value == Strategy::kDdp ? "default for several devices"
                                                                             : "default for one device";
-  std::string text = row("devices", devices_text(plan), plan.devices.given() ? as_written(plan.devices) : "default");
+  std::string text = row("devices", devices_text(plan), plan.devices.given() ? devices_from(plan) : "default");
   text += row("accelerator", text_of(plan.accelerator.value),
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
-  text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", carried out by liblrun" : ""),
-              strategy_from);
+  text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", by liblrun" : ""), strategy_from);
   text += row("world size", std::to_string(plan.world_size));
   return text + row("backend", text_of(plan.process_group_backend.value), origin_text(plan.process_group_backend));
 }
@@ -163,11 +218,22 @@ struct Master {
   int port;             ///< 0: not known
 };
 
-std::string settings(const LaunchPlan& plan, const Environment& base) {
+std::string master_text(const LaunchPlan& plan) {
   const Master master(plan);
-  const std::string port = master.port != 0 ? std::to_string(master.port) : std::string(kAtStart);
+  if (!master.address.empty()) {
+    return master.address + (master.port != 0 ? fmt::format(", port {}", master.port) : ", port chosen at start");
+  }
+  const std::string port = master.port != 0 ? fmt::format(", port {}", master.port) : "";
+  const std::string& first = plan.nodes.front().name;
+  const bool is_first_known = !plan.nodes.back().name.empty() || (plan.rendezvous && plan.rendezvous->node_rank == 0);
+  if (is_first_known && plan.rendezvous && plan.rendezvous->host.empty())
+    return first + (port.empty() ? ", address and port chosen at start" : port);
+  return port.empty() ? "chosen at start" : "chosen at start" + port;
+}
+
+std::string settings(const LaunchPlan& plan, const Environment& base) {
   std::string text = row("run", plan.run_id);
-  text += row("program", shell_line(plan.argv));
+  text += wrapped(fmt::format("{:<{}}", "program", kLabel), quoted(plan.argv));
   text += setup_rows(plan.setup);
   const bool is_range = plan.rendezvous && plan.rendezvous->min_nodes < plan.num_nodes;
   text +=
@@ -179,7 +245,7 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
     text += row("spares", plural(static_cast<std::size_t>(plan.rendezvous->spares), "node waits", "nodes wait"));
   }
   text += work_rows(plan);
-  text += row("master", (master.address.empty() ? std::string(kAtStart) : master.address) + ", port " + port);
+  text += row("master", master_text(plan));
   text += rendezvous_rows(plan);
   text += row("seed", plan.seed.value ? std::to_string(*plan.seed.value) : "none", origin_text(plan.seed));
   text += thread_row(plan, base);
@@ -195,7 +261,9 @@ std::string settings(const LaunchPlan& plan, const Environment& base) {
 std::string binding(const LaunchPlan& plan) {
   const std::vector<std::string> lines = binding_lines(plan.nodes.front());
   if (lines.empty()) return {};
-  std::string text = plan.num_nodes > 1 ? "\nbinding on " + plan.nodes.front().name + ":\n" : "\nbinding:\n";
+  const std::string& name = plan.nodes.front().name;
+  const bool is_named = plan.num_nodes > 1 && !name.empty();
+  std::string text = is_named ? "\nbinding on " + name + ":\n" : "\nbinding:\n";
   for (const std::string& line : lines) text += "  " + line + "\n";
   return text;
 }
@@ -205,35 +273,45 @@ RunFacts facts_before_start(const LaunchPlan& plan) {
   return {.master_port = master.port, .master_addr = master.address};
 }
 
-/// A worker's variables as one would set them by hand, then its command.
+std::size_t longest_name(const LaunchPlan& plan) {
+  std::size_t longest = 0;
+  for (const NodePlan& node : plan.nodes) longest = std::max(longest, node.name.size());
+  return longest;
+}
+
+/// Of a run of several nodes the host, then the variables that a worker does not share with all, then the command where
+/// each worker has its own.
 std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
                       const WorkerPlan& worker) {
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : environment.shared_contract()) values[name] = value;
   for (const auto& [name, value] : environment.of(worker)) values[name] = value;
-  if (Master(plan).port == 0) values["MASTER_PORT"] = kAtStart;
-  std::string text = " ";
-  for (const char* name :
-       {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "NODE_RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES",
-        "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "TPU_VISIBLE_CHIPS", "LRUN_DEVICES"}) {
+  std::vector<std::string> words;
+  for (const char* name : {"RANK", "NODE_RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                           "ZE_AFFINITY_MASK", "TPU_VISIBLE_CHIPS", "LRUN_DEVICES"}) {
     const auto found = values.find(name);
-    if (found != values.end() && !found->second.empty()) text += fmt::format(" {}={}", name, found->second);
+    if (found != values.end() && !found->second.empty()) words.push_back(fmt::format("{}={}", name, found->second));
   }
-  return text + " " + shell_line(command_of(plan, node, worker, 0)) + "\n";
+  const std::vector<std::string> command = command_of(plan, node, worker, 0);
+  if (command != plan.argv) {
+    for (std::string& word : quoted(command)) words.push_back(std::move(word));
+  }
+  const std::size_t name_width = plan.num_nodes > 1 ? longest_name(plan) : 0;
+  return wrapped(name_width == 0 ? "  " : fmt::format("  {:<{}}  ", node.name, name_width), words);
 }
 
-std::string node_line(const NodePlan& node) {
+std::string node_line(const LaunchPlan& plan, const NodePlan& node) {
   const int last_local = static_cast<int>(node.workers.size()) - 1;
   const std::string ranks = last_local == 0 ? fmt::format("rank {}", node.base_rank)
                                             : fmt::format("ranks {}-{}", node.base_rank, node.base_rank + last_local);
-  const std::string local = last_local == 0 ? "local 0" : fmt::format("local 0-{}", last_local);
   const std::string variable = visibility_variable(node.gpu_vendor);
   const auto& visible = node.workers.front().visible_devices;
   const bool equal = std::all_of(node.workers.begin(), node.workers.end(),
                                  [&](const WorkerPlan& worker) { return worker.visible_devices == visible; });
   const std::string sees = !equal ? "  " + variable + ": one each" : visible ? "  " + variable + "=" + *visible : "";
-  return fmt::format("  node {:<4} {:<20}  {:<14}  {:<11}  {}{}\n", node.node_rank, node.name, ranks, local,
-                     device_names(node.devices), sees);
+  const std::size_t name_width = longest_name(plan);
+  const std::string name = name_width == 0 ? "" : fmt::format("  {:<{}}", node.name, name_width);
+  return fmt::format("  node {:<4}{}  {:<14}  {}{}\n", node.node_rank, name, ranks, device_names(node.devices), sees);
 }
 
 std::string workers(const LaunchPlan& plan, const Environment& base) {
@@ -249,55 +327,41 @@ std::string workers(const LaunchPlan& plan, const Environment& base) {
   }
   const bool folded = plan.nodes.size() > kMostNodeLines;
   const std::size_t shown = folded ? kMostNodeLines / 2 : plan.nodes.size();
-  for (std::size_t i = 0; i < shown; ++i) text += node_line(plan.nodes[i]);
+  for (std::size_t i = 0; i < shown; ++i) text += node_line(plan, plan.nodes[i]);
   if (folded) {
     text += fmt::format("  ... {} more nodes ...\n", plan.nodes.size() - shown - 1);
-    text += node_line(plan.nodes.back());
+    text += node_line(plan, plan.nodes.back());
   }
   return text;
-}
-
-/// Words with blanks between them, broken at the width of the page.
-std::string wrapped(const std::vector<std::string>& words) {
-  std::string text;
-  std::string line;
-  for (const std::string& word : words) {
-    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
-      text += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "  " : " ") + word;
-  }
-  return line.empty() ? text : text + line + "\n";
 }
 
 /// Variables that are equal for all workers of all nodes.
 std::string common_environment(const LaunchPlan& plan, const Environment& base) {
   const WorkerEnvironment environment(plan, plan.nodes.front(), base, facts_before_start(plan));
+  const Master master(plan);
   std::vector<std::string> words;
+  if (!master.address.empty()) words.push_back("MASTER_ADDR=" + master.address);
+  if (master.port != 0) words.push_back(fmt::format("MASTER_PORT={}", master.port));
+  words.push_back(fmt::format("WORLD_SIZE={}", plan.world_size));
   for (const auto& [name, value] : environment.shared_contract()) {
     const ContractVariable* const row = find_contract_variable(name);
     const bool node_scope = row != nullptr && row->scope == ContractVariable::Scope::kNode && name != "OMP_NUM_THREADS";
-    const bool shown_above = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE" ||
+    const bool is_of_start = name == "MASTER_ADDR" || name == "MASTER_PORT" || name == "WORLD_SIZE" ||
                              name.starts_with("HOROVOD_GLOO_RENDEZVOUS_");
-    if (!node_scope && !shown_above) words.push_back(name + "=" + shell_line({value}));
+    if (!node_scope && !is_of_start) words.push_back(name + "=" + shell_line({value}));
   }
-  std::string text = "\nevery worker:\n" + wrapped(words);
-  std::vector<std::string> replaced = replaced_variables(plan, base);
-  for (std::string& variable : replaced) variable = shell_line({variable});
-  if (!replaced.empty()) text += "\nreplaced:\n" + wrapped(replaced);
-  if (!environment.removed().empty()) text += "\nnot passed on:\n" + wrapped(environment.removed());
+  std::string text = "\nevery worker:\n" + wrapped("  ", words);
+  const std::vector<std::string> replaced = quoted(replaced_variables(plan, base));
+  if (!replaced.empty()) text += "\nreplaced:\n" + wrapped("  ", replaced);
+  if (!environment.removed().empty()) text += "\nnot passed on:\n" + wrapped("  ", environment.removed());
   return text;
 }
 
 }  // namespace
 
 std::string show_plan_text(const LaunchPlan& plan, const Environment& environment) {
-  std::string text =
-      settings(plan, environment) + workers(plan, environment) + binding(plan) + common_environment(plan, environment);
-  for (const std::string& warning : plan.warnings) text += "\nwarning: " + warning + "\n";
-  for (const std::string& note : plan.notes) text += "\nnote: " + note + "\n";
-  return text;
+  return settings(plan, environment) + workers(plan, environment) + binding(plan) +
+         common_environment(plan, environment);
 }
 
 std::string show_plan(const LaunchPlan& plan, const Environment& environment, DryRun format) {

@@ -84,7 +84,7 @@ Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& ba
   const WorkerEnvironment environment(plan, node, base, {plan.master_port.value_or(0), "", 0, ""});
   Json workers = Json::array();
   for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, node, environment, worker));
-  return {{"node_rank", node.node_rank},      {"name", node.name},
+  return {{"node_rank", node.node_rank},      {"name", node.name.empty() ? Json() : Json(node.name)},
           {"base_rank", node.base_rank},      {"local_world_size", node.local_world_size()},
           {"devices", json_of(node.devices)}, {"removed_variables", environment.removed()},
           {"workers", std::move(workers)}};

@@ -56,13 +56,15 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   std::string misplaced =
       warn_about_misplaced_option(plan, request, program, program_reader(request.setup.folder.value));
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
+  // What a person has to know stands below the long text of a plan.
+  const bool is_shown = request.dry_run != DryRun::kNo;
+  if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
   if (speaks_for_node(plan)) {
     print_warnings(plan, output.sink);
     if (request.verbosity > 0 || names_another_world(plan, of_workers))
       note_replaced_variables(plan, of_workers, output.sink);
   }
-  if (request.dry_run == DryRun::kNo) return launch(plan, request, own, output);
-  return print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink) ? 0 : kExitRefused;
+  return is_shown ? 0 : launch(plan, request, own, output);
 }
 
 }  // namespace lrun::launcher

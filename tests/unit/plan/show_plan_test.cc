@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/split.h"
 #include "planning.h"
 
 namespace lrun::launcher {
@@ -46,14 +47,14 @@ TEST(ShowPlan, TextOfThreeDevicesShowsTheirEnvironments) {
 TEST(ShowPlan, TextOf32RanksFitsAScreen) {
   const std::string text = show_plan_text(eight_on_four_nodes(), Environment());
   expect_golden("eight-devices-four-nodes.txt", text);
-  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 25) << text;
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30) << text;
 }
 
 TEST(ShowPlan, TextOfAThousandNodesFitsAScreenToo) {
   LaunchRequest request = request_for("8");
   request.num_nodes = {1000, Source::kFlag, "--num_nodes"};
   const std::string text = show_plan_text(plan_of(request, cpu_node()), Environment());
-  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 32) << text;
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 36) << text;
   EXPECT_NE(text.find("ranks 7992-7999"), std::string::npos) << text;
 }
 
@@ -63,15 +64,30 @@ TEST(ShowPlan, TextHasTheMasterOfAStaticRendezvousAndTheFewestNodes) {
   request.rendezvous.endpoint = endpoint_of("node0", 29500);
   const std::string text = show_plan_text(plan_of(request, cpu_node()), Environment());
   EXPECT_NE(text.find("\nmaster        node0, port 29500"), std::string::npos) << text;
-  EXPECT_NE(text.find("  MASTER_ADDR=node0 MASTER_PORT=29500 WORLD_SIZE=4 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nevery worker:\n  MASTER_ADDR=node0 MASTER_PORT=29500 WORLD_SIZE=4 "), std::string::npos)
+      << text;
   EXPECT_NE(text.find("\nnodes         2 to 4, shown for 4"), std::string::npos) << text;
   request.rendezvous.backend = backend_flag("c10d");
-  EXPECT_NE(show_plan_text(plan_of(request, cpu_node()), Environment()).find("\nmaster        (decided at start)"),
+  EXPECT_NE(show_plan_text(plan_of(request, cpu_node()), Environment()).find("\nmaster        chosen at start\n"),
             std::string::npos)
       << "node 0 is chosen later";
 }
 
-TEST(ShowPlan, TextNamesChosenGpusThreadsAndWarnings) {
+TEST(ShowPlan, TextHasEightyColumnsAndNoNamesOfHostsThatNobodyHasNamed) {
+  LaunchRequest request = request_for_nodes("2", 2);
+  request.rendezvous.endpoint = endpoint_of("a-host-with-a-long-name.of.a.cluster.example.com", 29500);
+  request.command = {"./train", "--data",     "/a/path/that/is/long/enough", "--and", "a few", "more",
+                     "words",   "$local_rank"};
+  const std::string text = show_plan_text(plan_of(request, cpu_node()), Environment());
+  for (const std::string& line : split_lines(text)) EXPECT_LE(line.size(), 80U) << line;
+  EXPECT_NE(text.find("\n  host  RANK=0 "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n        RANK=2 "), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(show_plan_json(plan_of(request, cpu_node()), Environment()));
+  EXPECT_EQ(json.at("nodes").at(0).at("name"), "host");
+  EXPECT_TRUE(json.at("nodes").at(1).at("name").is_null());
+}
+
+TEST(ShowPlan, TextNamesChosenGpusAndThreads) {
   AllocatedNode node = gpu_node(4);
   node.gpus.gpus[0].lost = true;
   node.gpus.detail = "GPU 0 is lost";
@@ -137,11 +153,11 @@ TEST(ShowPlan, TellsHowWorkersAreSetUp) {
   request.setup.limits = {{RLIMIT_CORE, ResourceLimit::kUnlimited, std::nullopt, Source::kFlag, "--rlimit"}};
   const LaunchPlan plan = plan_of(request, cpu_node(), environment_with({{"C", "3"}}));
   EXPECT_NE(show_plan_text(plan, Environment())
-                .find("folder        job                                       --chdir\n"
-                      "variable      A='1 2'                                   --env\n"
-                      "variable      without B                                 --unset\n"
-                      "variable      C as it is here                           lrun.toml:3: env\n"
-                      "limit         core=unlimited                            --rlimit\n"),
+                .find("folder        job                               --chdir\n"
+                      "variable      A='1 2'                           --env\n"
+                      "variable      without B                         --unset\n"
+                      "variable      C as it is here                   lrun.toml:3: env\n"
+                      "limit         core=unlimited                    --rlimit\n"),
             std::string::npos)
       << show_plan_text(plan, Environment());
   const auto json = nlohmann::json::parse(show_plan_json(plan, Environment())).at("setup");
