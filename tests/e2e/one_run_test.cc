@@ -54,6 +54,42 @@ TEST_F(OneRun, OfAllLaunchersOfAJob) {
   }
 }
 
+TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
+  const Words program = shell("echo of $RANK; while [ ! -e " + end_.string() + " ]; do sleep 0.01; done");
+  Job job({"--num_nodes", "3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, program, shared_);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
+  std::string status;
+  const auto is_shown = [&] {
+    status = verb({"status"});
+    return count(status, ": waiting for ") == 2 && contains(status, "missing: 1 of 3 nodes (node rank 2)");
+  };
+  ASSERT_TRUE(eventually(is_shown)) << status;
+  EXPECT_EQ(count(status, " for the job's other launchers at 127.0.0.1 port "), 2U) << status;
+  EXPECT_TRUE(contains(status, "(pid " + std::to_string(second.pid()) + "): waiting for ")) << status;
+  EXPECT_EQ(verb({"runs"}), "no run is kept in '" + state_.path().string() + "'\n");
+  const std::string id = status.substr(4, status.find(" (pid") - 4);
+  EXPECT_TRUE(contains(verb({"status", id}), "run " + id + " (pid "));
+
+  LrunProcess& third = job.start({"--node-rank", "2"}, program, shared_);
+  for (LrunProcess* const launcher : {&first, &second, &third})
+    ASSERT_TRUE(launcher->wait_for("of ")) << launcher->err();
+  ASSERT_TRUE(eventually([&] { return count(status = verb({"status"}), ": running for ") == 3; })) << status;
+  EXPECT_EQ(folders().size(), 1U) << "each has a part of the job's folder, and none of another";
+  end();
+  expect_success({&first, &second, &third});
+}
+
+TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {
+  Job job({"--num_nodes", "2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, shell("exit 0"), shared_);
+  ASSERT_TRUE(eventually([&] { return contains(verb({"status"}), ": waiting for "); })) << first.err();
+  EXPECT_EQ(folders().size(), 1U);
+  first.signal(SIGINT);
+  EXPECT_EQ(first.wait().signal_number, SIGINT) << first.err();
+  EXPECT_TRUE(folders().empty()) << folders().front();
+}
+
 TEST_F(OneRun, NamesTheHostAndTheFilesOfACulprit) {
   const Words program = shell("if [ $RANK = 1 ]; then echo last words; exit 7; fi; exec sleep 1000");
   Job job({"--num_nodes", "2"});

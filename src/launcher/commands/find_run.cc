@@ -3,6 +3,7 @@
 #include "commands/find_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -96,6 +97,8 @@ std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {
   for (const std::filesystem::path& part : run.parts) {
     if (is_stale(part)) continue;
     const ControlAnswer answer = ask_run(part, "status", kLimit);
+    std::error_code error;  // one that waited for its job has begun, or ended, since
+    if (answer.kind == ControlAnswer::Kind::kNoRun && !std::filesystem::exists(part, error)) continue;
     launchers.push_back({part, run_status_from_json(answer.text), answer.kind == ControlAnswer::Kind::kElsewhere});
   }
   return launchers;
@@ -129,8 +132,14 @@ Timeline timeline_in(RunFiles files, const RunEntry& run) {
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {
-  if (name.empty()) return alive_of(list_runs(state_folder));
-  return {living_run(name, state_folder, {})};
+  std::vector<RunEntry> waiting = list_waiting(state_folder);
+  if (!name.empty()) {
+    waiting = runs_named(waiting, name);
+    return waiting.empty() ? std::vector{living_run(name, state_folder, {})} : waiting;
+  }
+  std::vector<RunEntry> runs = alive_of(list_runs(state_folder));
+  runs.insert(runs.end(), std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.end()));
+  return runs;
 }
 
 }  // namespace lrun::launcher

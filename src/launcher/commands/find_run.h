@@ -21,7 +21,7 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
 /// has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
-/// That run, or with an empty name all that are alive.
+/// That run, or with an empty name all that are alive; those that wait for their job, too.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
 
 /// A launcher that is alive, and its answer to the question for its status.

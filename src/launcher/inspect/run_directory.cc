@@ -18,6 +18,7 @@
 #include "base/duration.h"
 #include "base/replaced_file.h"
 #include "base/small_file.h"
+#include "inspect/control_address.h"
 #include "plan/run_id.h"
 
 namespace lrun::launcher {
@@ -195,6 +196,13 @@ Folder make_part(const Folder& parent, const std::string& run, const std::string
 
 std::vector<std::filesystem::path> parts_of_run(const std::filesystem::path& run) {
   return folders_with(run, [](const std::filesystem::path& folder) { return is_file(folder / kLockName); });
+}
+
+std::vector<std::filesystem::path> waiting_parts(const std::filesystem::path& run) {
+  return folders_with(run, [](const std::filesystem::path& folder) {
+    std::error_code error;
+    return is_file(folder / kNameBeforeBegin) && std::filesystem::is_socket(folder / kControlName, error);
+  });
 }
 
 std::string run_name_of(const std::filesystem::path& run_directory) {

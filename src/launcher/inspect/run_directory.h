@@ -56,6 +56,9 @@ Folder make_part(const Folder& parent, const std::string& run, const std::string
 /// The folders of the launchers of a run that have begun, by name: its own, or its parts. Empty of any other folder.
 std::vector<std::filesystem::path> parts_of_run(const std::filesystem::path& run);
 
+/// The folders in that of a run in which nothing has begun, and a launcher answers: it waits for its job, by name.
+std::vector<std::filesystem::path> waiting_parts(const std::filesystem::path& run);
+
 /// The name of the run's job (--rdzv-id); empty: it has none, or it cannot be read.
 std::string run_name_of(const std::filesystem::path& run_directory);
 

@@ -50,6 +50,20 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder) {
   return runs;
 }
 
+std::vector<RunEntry> list_waiting(const std::filesystem::path& state_folder) {
+  std::vector<RunEntry> all;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(state_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    RunEntry waiting{.id = entry->path().filename(), .folder = entry->path(), .parts = waiting_parts(entry->path())};
+    std::erase_if(waiting.parts, is_stale);
+    waiting.alive = !waiting.parts.empty();
+    if (waiting.alive) all.push_back(std::move(waiting));
+  }
+  std::sort(all.begin(), all.end(), [](const RunEntry& one, const RunEntry& other) { return one.id < other.id; });
+  return all;
+}
+
 std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
   RunEntry run{.id = folder.filename().string(), .folder = folder, .parts = parts_of_run(folder)};
   if (run.parts.empty()) return std::nullopt;

@@ -26,6 +26,9 @@ std::optional<RunEntry> run_in(const std::filesystem::path& folder);
 /// folder.
 std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder);
 
+/// Launchers that wait for their job, by the run that each would be: nothing has begun there, so it is no run yet.
+std::vector<RunEntry> list_waiting(const std::filesystem::path& state_folder);
+
 /// The runs that `name` may mean: the run of that id, otherwise those whose job has that name, otherwise those whose id
 /// begins or ends with it or whose job's name begins with it. Pure.
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name);

@@ -55,6 +55,8 @@ std::string to_json(const RunStatus& status) {
                   {"attempt", status.attempt},
                   {"master_port", status.master_port},
                   {"phase", status.phase},
+                  {"meets_at", status.meets_at},
+                  {"waits_for", status.waits_for},
                   {"suspended", status.suspended},
                   {"stopping", status.stopping()},
                   {"workers", workers}};
@@ -75,6 +77,8 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.attempt = json.at("attempt").get<int>();
     status.master_port = json.at("master_port").get<int>();
     status.phase = json.at("phase").get<std::string>();
+    status.meets_at = json.value("meets_at", std::string());  // an older lrun lacks both
+    status.waits_for = json.value("waits_for", std::string());
     status.suspended = json.at("suspended").get<bool>();
     for (const Json& worker : json.at("workers")) status.workers.push_back(worker_from(worker));
     return in_range(status) ? std::optional(std::move(status)) : std::nullopt;

@@ -44,11 +44,14 @@ struct RunStatus {
   int world_size = 0;
   int attempt = 0;  ///< 0 is the first
   int master_port = 0;
-  std::string phase;  ///< 'running', 'stopping', 'killing', 'lingering', 'over'
+  std::string phase;           ///< 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over'
+  std::string meets_at = {};   ///< while it waits for its job: 'node0 port 29500'
+  std::string waits_for = {};  ///< the same: which launchers are there, and which are missing
   bool suspended = false;
   std::vector<WorkerStatus> workers;
 
-  [[nodiscard]] bool stopping() const { return phase != "running"; }
+  [[nodiscard]] bool waiting() const { return phase == "waiting"; }
+  [[nodiscard]] bool stopping() const { return phase != "running" && !waiting(); }
   bool operator==(const RunStatus&) const = default;
 };
 

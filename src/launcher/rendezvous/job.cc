@@ -95,6 +95,11 @@ void Job::finish(const std::string& text, Duration limit, std::function<void()> 
   });
 }
 
+std::string Job::who_is_there() const {
+  const RendezvousServer* const rendezvous = context_.servers.rendezvous();
+  return rendezvous != nullptr && !rendezvous->redirect() && joined() ? rendezvous->who_is_there() : std::string();
+}
+
 bool Job::may_drop_out() const { return context_.servers.rendezvous() == nullptr || context_.election != nullptr; }
 
 bool Job::has_successors() const {

@@ -55,6 +55,8 @@ class Job final : public JobMember {
   [[nodiscard]] bool is_open_to_network() const { return context_.servers.is_open_to_network(); }
   [[nodiscard]] ClockOffset clock_offset() const override;
   [[nodiscard]] bool joined() const { return context_.link && context_.link->joined(); }
+  /// Which launchers are there, and which are missing; empty: only the leader knows.
+  [[nodiscard]] std::string who_is_there() const;
   /// Why the leader could not be reached so far; empty: no attempt has failed.
   [[nodiscard]] std::string last_error() const { return context_.last_error(); }
   /// How long it is tried.

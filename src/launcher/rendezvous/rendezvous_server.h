@@ -58,6 +58,9 @@ class RendezvousServer {
   /// A round has begun here.
   [[nodiscard]] bool has_begun() const { return coordinator_.rounds_begun() > 0; }
 
+  /// As Coordinator::who_is_there().
+  [[nodiscard]] std::string who_is_there() const { return coordinator_.who_is_there(); }
+
   [[nodiscard]] StoreServer& server() { return server_; }
 
   /// Ends as if the process had ended: nothing is sent, and the port is closed.

@@ -73,6 +73,14 @@ std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
 }
 
+/// Of a launcher that waits for its job.
+std::string waiting_text(const RunStatus& status) {
+  return fmt::format("run {} (pid {}): waiting for {} for the job's other launchers at {}: {}\n  {}\n",
+                     terminal_safe(status.run_id), status.pid, format_elapsed(Duration(status.running_ms)),
+                     terminal_safe(status.meets_at), command_text(status.argv, kMostCommandColumns),
+                     terminal_safe(status.waits_for));
+}
+
 }  // namespace
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
@@ -87,6 +95,7 @@ std::string command_text(const std::vector<std::string>& argv, std::size_t most)
 }
 
 std::string status_text(const RunStatus& status, std::int64_t now_ms) {
+  if (status.waiting()) return waiting_text(status);
   std::string text =
       fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
                   terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,

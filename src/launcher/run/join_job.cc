@@ -23,10 +23,13 @@
 #include "base/sha256.h"
 #include "base/shortened.h"
 #include "base/user_error.h"
+#include "inspect/run_status.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
 #include "run/launcher_signals.h"
 #include "run/repeat_filter.h"
+#include "run/run_folders.h"
+#include "run/waiting_record.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 #include "wire/connect.h"
@@ -36,6 +39,7 @@ namespace {
 
 /// The leader gives up by its own clock; the others wait a little longer for its message.
 constexpr Duration kLateness(2000);
+constexpr Duration kUnseenWait(1000);
 constexpr Duration kUnreachedPause(5000);
 constexpr Duration kUnreachedPauseOfMany(60'000);
 constexpr Duration kAnswerPause(500);
@@ -82,8 +86,9 @@ class EndSignals {
 /// One wait for the job to begin.
 class RendezvousWait : public JobEvents {
  public:
-  RendezvousWait(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const LauncherOutput& output)
-      : loop_(loop), job_(job), plan_(plan), guard_(guard), output_(output) {}
+  RendezvousWait(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard, const Environment& environment,
+                 const LauncherOutput& output)
+      : loop_(loop), job_(job), plan_(plan), guard_(guard), environment_(environment), output_(output) {}
 
   RendezvousOutcome run() {
     job_.set_events(*this);
@@ -94,6 +99,7 @@ class RendezvousWait : public JobEvents {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
     watch_for_rendezvous(unreached_pause());
+    show_ = loop_.after(kUnseenWait, [this] { show_wait(); });
     if (!ended_) loop_.run();
     return std::move(end_);
   }
@@ -159,14 +165,38 @@ class RendezvousWait : public JobEvents {
     return is_one_of_many ? kUnreachedPauseOfMany : kUnreachedPause;
   }
 
+  /// Most jobs begin before it is worth a folder.
+  void show_wait() {
+    try {
+      record_.emplace(loop_, folder_of_run(plan_, environment_), part_of(plan_),
+                      [this](std::string_view /*command*/) { return to_json(status()); });
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): RunRecord warns of it when the job begins
+    }
+  }
+
+  [[nodiscard]] RunStatus status() const {
+    const RendezvousPlan& rendezvous = *plan_.rendezvous;
+    return {.run_id = plan_.run_id,
+            .pid = guard_.pid(),
+            .started_ms = started_ms_,
+            .running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count(),
+            .argv = plan_.argv,
+            .strategy = text_of(plan_.strategy.value),
+            .world_size = plan_.world_size,
+            .phase = "waiting",
+            .meets_at = fmt::format("{}{} port {}", rendezvous.etcd.empty() ? "" : "etcd ", rendezvous.host, port()),
+            .waits_for = waited_for()};
+  }
+
   void tell(const std::string& text) {
     output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
   }
 
-  /// As far as this launcher knows: the leader says at intervals who is there.
+  /// As far as this launcher knows: the leader tells at intervals which launchers are there.
   [[nodiscard]] std::string waited_for() const {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     if (waits_) return "a place in the job";
+    if (const std::string seen = job_.who_is_there(); !seen.empty()) return seen;
     if (job_.joined() && !last_told_.empty()) return last_told_;
     const std::string here =
         job_.joined() ? "this one has joined" : fmt::format("{} port {} was not reached", rendezvous.host, port());
@@ -188,7 +218,13 @@ class RendezvousWait : public JobEvents {
   Job& job_;
   const LaunchPlan& plan_;
   const Guard& guard_;
+  const Environment& environment_;
   const LauncherOutput& output_;
+  const SteadyTime began_ = std::chrono::steady_clock::now();
+  const std::int64_t started_ms_ =
+      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+  EventLoop::Timer show_;
+  std::optional<WaitingRecord> record_;
   EventLoop::Timer limit_;
   bool ended_ = false;
   bool waits_ = false;  ///< for a place in the job
@@ -325,8 +361,8 @@ void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patien
 }
 
 RendezvousOutcome meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard,
-                       const LauncherOutput& output) {
-  return RendezvousWait(loop, job, plan, guard, output).run();
+                       const Environment& environment, const LauncherOutput& output) {
+  return RendezvousWait(loop, job, plan, guard, environment, output).run();
 }
 
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,

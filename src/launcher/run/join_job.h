@@ -67,9 +67,10 @@ void warn_of_weak_secret(const Job& job, const std::string& secret, MessageSink&
 /// \throws UserError  nothing listens there in that time
 void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink);
 
-/// Runs the loop until the job begins, fails, or a signal asks for the end. Prints which nodes are missing.
+/// Runs the loop until the job begins, fails, or a signal asks for the end. Prints which nodes are missing, and `lrun
+/// status` shows it.
 RendezvousOutcome meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard,
-                       const LauncherOutput& output);
+                       const Environment& environment, const LauncherOutput& output);
 
 /// Leaves the job. On the leader, runs the loop until the other nodes are done, too, or a signal asks for the end;
 /// after a while it prints what lrun waits for. \param text  how the job ended, where the other nodes were not told;

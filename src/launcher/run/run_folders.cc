@@ -22,8 +22,12 @@ std::filesystem::path absolute_where_it_can_be(const std::filesystem::path& path
 
 }  // namespace
 
+std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& environment) {
+  return absolute_where_it_can_be(state_folder(environment)) / plan.run_id;
+}
+
 RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
-    : path_(absolute_where_it_can_be(state_folder(environment)) / plan.run_id),
+    : path_(folder_of_run(plan, environment)),
       part_(part_of(plan)),
       run_name_(plan.run_name),
       log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),

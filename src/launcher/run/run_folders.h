@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,9 @@
 #include "run/log_folder.h"
 
 namespace lrun::launcher {
+
+/// The folder of a run in the state folder.
+std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& environment);
 
 /// The folders of a run's record and log files. They are made before the workers, which get no names of missing
 /// folders. A run goes on without them.

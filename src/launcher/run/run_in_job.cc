@@ -110,7 +110,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
           run.most_connections, secret, etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
   warn_of_weak_secret(job, secret, output.sink);
-  const RendezvousOutcome met = meet(loop, job, plan, guard, output);
+  const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output);
   if (!met.report.empty()) {
     const int code = end_with_other(met.report, plan, environment, output.sink);
     leave(loop, job, "", plan, guard, output.sink);

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "base/event_loop.h"
+#include "inspect/control_socket.h"
 #include "inspect/run_directory.h"
 #include "inspect/run_status.h"
 #include "support/temporary_folder.h"
@@ -106,6 +108,34 @@ TEST(RunList, ARunIsOverWithTheResultsOfAllItsLaunchers) {
   EXPECT_FALSE(run_in(job)->alive);
 }
 
+TEST(RunList, KnowsLaunchersThatWaitForTheirJobApartFromRuns) {
+  const test::TemporaryFolder state;
+  const std::filesystem::path job = state / "20260102-030405-aaaaaa";
+  RunDirectory starts(job, "a");
+  RunDirectory waits(job, "b");
+  EventLoop loop;
+  const ControlSocket control(loop, waits.folder(), [](std::string_view) { return std::string(); });
+  const std::vector<RunEntry> waiting = list_waiting(state.path());
+  EXPECT_EQ(waiting, (std::vector<RunEntry>{{"20260102-030405-aaaaaa", job, {job / "b"}, true}}));
+  EXPECT_TRUE(list_runs(state.path()).empty());
+  waits.begin({});
+  EXPECT_TRUE(list_waiting(state.path()).empty());
+  EXPECT_EQ(list_runs(state.path()).size(), 1U);
+}
+
+TEST(RunList, ALauncherThatWasKilledWaitsForNothing) {
+  const test::TemporaryFolder state;
+  const std::filesystem::path job = state / "20260102-030405-aaaaaa";
+  EventLoop loop;
+  {
+    RunDirectory waits(job, "b");
+    const ControlSocket control(loop, waits.folder(), [](std::string_view) { return std::string(); });
+    std::filesystem::create_hard_link(job / "b" / "control.sock", job / "left");  // the socket's destructor removes it
+  }
+  std::filesystem::rename(job / "left", job / "b" / "control.sock");
+  EXPECT_TRUE(list_waiting(state.path()).empty());
+}
+
 TEST(RunStatus, ComesBackFromItsJson) {
   RunStatus status{.run_id = "r",
                    .pid = 10,
@@ -121,6 +151,11 @@ TEST(RunStatus, ComesBackFromItsJson) {
   status.workers = {{0, 0, 11, true, "", "epoch \"3\""}, {1, 1, 12, false, "exited with code 0", ""}};
   status.workers.front().stopped = true;
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
+  status.phase = "waiting";
+  status.meets_at = "node0 port 29500";
+  status.waits_for = "no node has joined";
+  EXPECT_EQ(run_status_from_json(to_json(status)), status);
+  EXPECT_FALSE(status.stopping());
 }
 
 TEST(RunStatus, RefusesWhatNoRunWouldSay) {

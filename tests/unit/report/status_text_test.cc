@@ -57,6 +57,21 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago");
 }
 
+TEST(StatusText, SaysWhomALauncherWaitsFor) {
+  RunStatus status = four_ranks();
+  status.workers.clear();
+  status.phase = "waiting";
+  status.running_ms = 72'000;
+  status.argv = {"./train"};
+  status.meets_at = "node0 port 29500";
+  status.waits_for = "joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes";
+  EXPECT_EQ(
+      status_text(status, 0),
+      "run 20260102-030405-abcdef (pid 100): waiting for 1m12s for the job's other launchers at node0 port 29500: "
+      "./train\n"
+      "  joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes\n");
+}
+
 TEST(StatusText, NeverSaysALessThanZeroTime) {
   const std::string text = status_text(four_ranks(), 0);  // a clock that was set back
   EXPECT_NE(text.find("running for 0.0s"), std::string::npos) << text;

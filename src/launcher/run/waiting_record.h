@@ -1,0 +1,31 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.h"
+#include "inspect/control_socket.h"
+#include "inspect/run_directory.h"
+
+namespace lrun::launcher {
+
+/// The record of a launcher that waits for its job: a folder in which no run has begun, with a control socket. It
+/// goes with this. One thread.
+class WaitingRecord {
+ public:
+  /// \param run   the folder of the run that it would be, as RunDirectory has it
+  /// \param part  of it, that is this launcher's
+  /// \throws std::system_error  it cannot be made; nothing is left of it.
+  WaitingRecord(EventLoop& loop, const std::filesystem::path& run, const std::string& part,
+                ControlSocket::Answer answer);
+  ~WaitingRecord();
+  WaitingRecord(const WaitingRecord&) = delete;
+  WaitingRecord& operator=(const WaitingRecord&) = delete;
+
+ private:
+  RunDirectory directory_;
+  std::optional<ControlSocket> control_;
+};
+
+}  // namespace lrun::launcher
