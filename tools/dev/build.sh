@@ -1,6 +1,20 @@
 # shellcheck shell=bash
 # build, test, demo, bench, clean.
 
+# What configure_and_build tells cmake beside the preset.
+configure_options=()
+
+# say_how_long PRESET [TARGET...]: how much has never been compiled. A file takes 5 seconds of a core on average.
+say_how_long() {
+  local folder=build/$1 object files=0
+  shift
+  while read -r object; do
+    [ -e "$folder/$object" ] || files=$((files + 1))
+  done < <(ninja -C "$folder" -t commands "$@" | sed -n 's/.* -o \([^ ]*\.o\) -c .*/\1/p')
+  [ "$files" -gt 0 ] || return 0
+  note "$files files to compile, $(jobs) at a time: about $((files * 5 / $(jobs) / 60 + 1)) min, less where ccache has them"
+}
+
 # configure_and_build PRESET [TARGET...]
 configure_and_build() {
   local preset=$1 targets=() log
@@ -10,11 +24,13 @@ configure_and_build() {
   mkdir -p "build/$preset"
   log=build/$preset/configure.log
   # By name: a LibTorch in CMAKE_PREFIX_PATH, as conda sets it, is not the one that was fetched.
-  cmake --preset "$preset" -DLRUN_LIBTORCH="${LRUN_LIBTORCH:-$libtorch_home/torch}" > "$log" 2>&1 || {
+  cmake --preset "$preset" -DLRUN_LIBTORCH="${LRUN_LIBTORCH:-$libtorch_home/torch}" "${configure_options[@]}" \
+    > "$log" 2>&1 || {
     cat "$log" >&2
     fail "configuring failed" "./dev doctor says what is missing"
   }
   grep '^-- LibTorch' "$log" || true
+  say_how_long "$preset" "${targets[@]:1}"
   nice cmake --build --preset "$preset" --parallel "$(jobs)" "${targets[@]}"
 }
 
@@ -42,13 +58,23 @@ dev_run_tests() {
 }
 
 dev_demo() {
-  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  need_packages "${build_packages[@]}" dataset-fashion-mnist
   need_libtorch
+  # A build that has tests needs their packages; ./dev test installs them and configures anew.
+  local configure_options=()
+  [ -z "$(missing_packages "${test_packages[@]}")" ] || configure_options=(-DLRUN_BUILD_TESTS=OFF)
   configure_and_build dev lrun fashion_mnist
   stage "training a convolutional network on Fashion-MNIST with two processes, about a minute"
   local run=(build/dev/lrun --devices 2 build/dev/examples/fashion_mnist/fashion_mnist "$@")
   note "${run[*]}"
   "${run[@]}"
+  cat << 'TEXT'
+
+Next:
+  build/dev/lrun report                          what happened in this run, as a timeline
+  build/dev/lrun --devices 3 examples/hello.sh   three workers of a script; your program stands in its place
+  build/dev/lrun doctor                          what keeps training from working on this machine
+TEXT
 }
 
 # within COMMAND...: a part of the benchmarks, which ends with an error where it takes longer than an hour.
