@@ -139,10 +139,11 @@ _lrun_reply_values() {
   fi
 }
 
+# PROGRAM is a command, a script or another file; its arguments complete as without lrun.
 _lrun_reply_program() {
-  if declare -F _command_offset > /dev/null; then
+  if ((program < COMP_CWORD)) && declare -F _command_offset > /dev/null; then
     _command_offset "$program"
-  else  # without the bash-completion package: commands, and files
+  else
     compopt -o filenames 2> /dev/null
     mapfile -t COMPREPLY < <(((program == COMP_CWORD)) && compgen -c -- "$1"; compgen -f -- "$1")
   fi

@@ -161,6 +161,21 @@ function __lrun_complete_program
     end
 end
 
+# Prints every strategy with what it does.
+function __lrun_strategies
+    printf '%s\t%s\n' \
+        ddp 'One worker per device, gradients averaged' \
+        dp 'One worker, all devices' \
+        ddp2 'One worker per node' \
+        ddp_sharded 'As ddp, optimizer state split' \
+        ddp_spawn 'One worker per node, which executes itself as ranks' \
+        ddp_fork 'One worker per node, which forks ranks' \
+        ddp_notebook 'As ddp_fork' \
+        deepspeed 'Programs written for DeepSpeed' \
+        horovod 'Programs written for Horovod' \
+        tpu 'One worker per TPU chip, for torch_xla'
+end
+
 complete -c lrun -f
 complete -c lrun -a '(__lrun_complete_program)'
 complete -c lrun -n 'not __lrun_program' -x -l devices -l num_gpus -l num_accelerators -a 'auto -1' -d 'Devices of each node: how many, or which'
@@ -171,7 +186,7 @@ complete -c lrun -n 'not __lrun_program' -l isolate-gpus -l virtual-local-rank -
 complete -c lrun -n 'not __lrun_program' -x -l bind -a 'none core cache numa socket' -d 'CPUs of each worker'
 complete -c lrun -n 'not __lrun_program' -x -l numa-binding -a 'node socket exclusive core-complex' -d 'Torchrun\'s spelling of --bind'
 complete -c lrun -n 'not __lrun_program' -l share-gpus -d 'Use GPUs even if others compute on them'
-complete -c lrun -n 'not __lrun_program' -x -l strategy -a 'ddp dp ddp2 ddp_sharded ddp_spawn ddp_fork ddp_notebook deepspeed horovod tpu' -d 'How the work is split'
+complete -c lrun -n 'not __lrun_program' -x -l strategy -a '(__lrun_strategies)' -d 'How the work is split'
 complete -c lrun -n 'not __lrun_program' -x -l process_group_backend -a 'auto nccl gloo shm shm+gloo' -d 'How workers exchange tensors'
 complete -c lrun -n 'not __lrun_program' -x -l seed -d 'Seed for all workers'
 complete -c lrun -n 'not __lrun_program' -x -l master-port -d 'Port of the workers\' store'

@@ -2,6 +2,7 @@
 # Run by bash: prints the completions of a command line, one a line. usage: complete_bash.sh COMPLETIONS LINE
 # Words are split as readline does with '=' and '@' among its word breaks.
 # shellcheck source=/dev/null
+[ -z "${WITH_PACKAGE:-}" ] || source /usr/share/bash-completion/bash_completion
 source "$1/lrun.bash"
 line=${2//=/ = }
 line=${line//@/ @ }

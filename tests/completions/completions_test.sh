@@ -59,11 +59,25 @@ among 'lrun --wrap@0,2-3 sha256s' sha256sum
 among 'lrun --wrap@0 strace --wrap@1 strace tr' train.py
 exactly 'lrun -n 2 --accelerator g' gpu
 
+if [ "$shell" != bash ]; then  # which has no descriptions
+  "$print_flags" | awk -F'\t' '$1 == "flag" && $4 == "--strategy" { print $5 }' | tr ' ' '\n' | while read -r strategy; do
+    grep -qE "^ +$strategy '[A-Z]|[( ]$strategy\\\\:\"[a-z]" "$completions/$file" || { echo "$shell does not describe $strategy"; exit 1; }
+  done
+fi
+
 # PROGRAM: commands and files. After it nothing of ours is offered.
 among 'lrun -n 2 tr' train.py
 among 'lrun --devices=2 --strategy ddp tr' train.py
 among 'lrun -- tr' train.py
 among 'lrun sha256s' sha256sum
+if [ "$shell" = bash ] && [ -e /usr/share/bash-completion/bash_completion ]; then
+  export WITH_PACKAGE=1
+  among 'lrun tr' train.py
+  among 'lrun da' data
+  among 'lrun sha256s' sha256sum
+  among 'lrun ./train tr' train.py
+  unset WITH_PACKAGE
+fi
 among 'lrun ./train tr' train.py
 never 'lrun ./train --' --devices
 never 'lrun --dry-run -n 2 ./train --str' --strategy
