@@ -141,5 +141,12 @@ TEST_F(SparesOfSlurm, AreShown) {
   EXPECT_TRUE(contains(lrun.out(), "1 node waits")) << lrun.out();
 }
 
+TEST_F(SparesOfSlurm, AreStartedByALineOfSrunThatVerboseShows) {
+  LrunProcess lrun(line({"-vv"}, "true"), script());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: note: srun is started with: srun --")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), " --spares 1 -n 1 ")) << lrun.err();
+}
+
 }  // namespace
 }  // namespace lrun::test

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/sha256.h"
+#include "base/shell_words.h"
 #include "base/user_error.h"
 #include "cluster/slurm.h"
 #include "multihost/srun_step.h"
@@ -67,6 +68,7 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
   sink.note(fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
   const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
+  if (request.verbosity > 1) sink.note("srun is started with: " + shell_line(command));
   if (!step.outlives_nodes) become_srun(srun, command);
   const std::string token = in_hexadecimal(sha256(random_nonce()));
   ::setenv("LRUN_OUTCOME_TOKEN", token.c_str(), 1);
