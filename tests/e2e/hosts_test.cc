@@ -49,6 +49,7 @@ esac
 echo "Welcome to $1"
 echo "have a nice day" >&2
 unset CARRIED TMPDIR
+[ -n "$LRUN_STATE" ] || export HOME="${0%/*}/home-$1"
 export SSH_CONNECTION="${head_address-127.0.0.1} 40000 127.0.0.1 22" HOST_NAME=$1
 [ $1 != seen ] || { tee "${0%/*}/seen" | sh -c "$2"; exit; }
 sh -c "$2"
@@ -95,6 +96,41 @@ TEST_F(Hosts, RunOneJobWithUnequalNumbersOfWorkers) {
   }
   EXPECT_FALSE(contains(lrun.out() + lrun.err(), "Welcome")) << "what a host says at a login is not the workers'";
   EXPECT_EQ(lrun.err(), "");
+}
+
+TEST_F(Hosts, LeaveARecordWhereTheRunWasTyped) {
+  const std::string gate = (folder_.path() / "gate").string();
+  LrunProcess::Options apart = options();
+  apart.environment["LRUN_STATE"] = "";
+  apart.environment["XDG_STATE_HOME"] = "";
+  apart.environment["HOME"] = (folder_.path() / "home").string();
+  const auto verb = [&](const Words& words, int code = 0) {
+    LrunProcess asked(words, apart);
+    EXPECT_EQ(asked.wait().code, code) << asked.err();
+    return asked.out() + asked.err();
+  };
+  LrunProcess lrun(
+      joined({"-H", "a:1,b:1"}, shell("echo ready; until [ -e " + gate + " ]; do sleep 0.1; done; exit 7")), apart);
+  ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
+  std::string status;
+  EXPECT_TRUE(eventually([&] { return contains(status = verb({"status"}), "  running: a, b\n"); })) << status;
+  EXPECT_TRUE(contains(status, " (pid " + std::to_string(lrun.pid()) + "): running for ")) << status;
+  std::ofstream(gate) << "open";
+  EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
+  EXPECT_TRUE(contains(verb({"runs"}), "  worker failed  ")) << verb({"runs"});
+  EXPECT_TRUE(contains(verb({"report"}), "exited with code 7\n")) << verb({"report"});
+  EXPECT_TRUE(contains(verb({"again", "--dry-run"}), " -H a:1,b:1 ")) << verb({"again", "--dry-run"});
+  EXPECT_TRUE(contains(verb({"logs"}, 125), " are on its hosts\n")) << verb({"logs"}, 125);
+}
+
+TEST_F(Hosts, OneOfThemKeepsItsPartOfTheRunThatWasTyped) {
+  LrunProcess lrun({"-H", "a:1", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(lrun.run_folder().filename(), "a");
+  EXPECT_TRUE(std::filesystem::exists(lrun.run_folder().parent_path() / "head" / "result.json"));
+  LrunProcess refused({"-H", "a:1", "/nowhere/train"}, options());
+  EXPECT_EQ(refused.wait().code, 127) << refused.err();
+  EXPECT_TRUE(std::filesystem::is_empty(refused.state())) << "it never began";
 }
 
 TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {

@@ -244,8 +244,10 @@ void LrunProcess::close_stdout() { out_fd_.reset(); }
 
 std::filesystem::path LrunProcess::run_folder() const {
   const auto first_in = [](const std::filesystem::path& folder) {
-    std::filesystem::directory_iterator entry(folder);
-    return entry == std::filesystem::directory_iterator() ? std::filesystem::path() : entry->path();
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().filename() != "head") return entry.path();  // which has no workers
+    }
+    return std::filesystem::path();
   };
   const std::filesystem::path run = first_in(state_.path());
   const auto has = [&run](const char* name) { return std::filesystem::exists(run / name); };

@@ -139,8 +139,7 @@ struct JobPlace {
   int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
                       ///< the process.
   std::optional<TaskPlace> task =
-      {};                   ///< set for a launcher that starts one rank; empty: it starts all ranks of its node
-  std::string run_id = {};  ///< that the head has made; empty: launchers make one each, and agree on one of them
+      {};  ///< set for a launcher that starts one rank; empty: it starts all ranks of its node
 
   bool operator==(const JobPlace&) const = default;
 };
@@ -151,6 +150,7 @@ struct Allocation {
   std::string source;                ///< 'this host', 'Slurm step 12.0'
   std::string reason;                ///< the variables that made lrun choose this source
   std::optional<JobPlace> job = {};  ///< empty: the user names the rendezvous
+  std::string run_id = {};           ///< that a head has made; empty: the launchers make it
   int nodes_to_start = 0;            ///< nodes of a batch job where srun has to start the launchers; 0: no such job
   int tasks_of_step = 0;             ///< tasks of the Slurm step, each a launcher like this one; 0: not in a step
   int gpus_given = 0;                ///< GPUs that the manager gave to its job on this node; 0: unknown

@@ -95,6 +95,10 @@ std::vector<Start> starts_of(const Timeline& timeline, std::optional<int> attemp
 /// The starts that were asked for: all of a named attempt, else the last one.
 /// \throws UserError  there is none, or it has no log files or not these ranks.
 std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
+  if (timeline.workers.empty()) {
+    throw UserError("the log files of run '" + run.id + "' are on its hosts",
+                    "'lrun logs " + run.id + "' on a host prints those of its ranks");
+  }
   std::vector<Start> starts = starts_of(timeline, request.attempt);
   if (starts.empty()) {
     throw UserError(

@@ -36,7 +36,8 @@ bool in_range(const RunStatus& status) {
   for (const WorkerStatus& worker : status.workers) {
     if (worker.rank < 0 || worker.local_rank < 0 || worker.pid <= 0) return false;
   }
-  return status.pid > 0 && status.world_size > 0 && status.attempt >= 0;
+  const int least_workers = status.hosts.empty() ? 1 : 0;
+  return status.pid > 0 && status.world_size >= least_workers && status.attempt >= 0;
 }
 
 }  // namespace
@@ -44,6 +45,8 @@ bool in_range(const RunStatus& status) {
 std::string to_json(const RunStatus& status) {
   Json workers = Json::array();
   for (const WorkerStatus& worker : status.workers) workers.push_back(json_of(worker));
+  Json hosts = Json::array();
+  for (const HostStatus& host : status.hosts) hosts.push_back({{"host", host.name}, {"state", host.state}});
   const Json json{{"schema", 1},
                   {"run_id", status.run_id},
                   {"pid", status.pid},
@@ -59,7 +62,8 @@ std::string to_json(const RunStatus& status) {
                   {"waits_for", status.waits_for},
                   {"suspended", status.suspended},
                   {"stopping", status.stopping()},
-                  {"workers", workers}};
+                  {"workers", workers},
+                  {"hosts", hosts}};
   return json_text(json);
 }
 
@@ -81,6 +85,9 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.waits_for = json.value("waits_for", std::string());
     status.suspended = json.at("suspended").get<bool>();
     for (const Json& worker : json.at("workers")) status.workers.push_back(worker_from(worker));
+    for (const Json& host : json.value("hosts", Json::array())) {
+      status.hosts.push_back({host.at("host").get<std::string>(), host.at("state").get<std::string>()});
+    }
     return in_range(status) ? std::optional(std::move(status)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;

@@ -33,6 +33,14 @@ struct WorkerStatus {
   bool operator==(const WorkerStatus&) const = default;
 };
 
+/// One host of a run, as its head knows it.
+struct HostStatus {
+  std::string name;
+  std::string state;  ///< 'starting', 'running', 'exited with code 0', 'lost'
+
+  bool operator==(const HostStatus&) const = default;
+};
+
 /// A living run as its control socket describes it.
 struct RunStatus {
   std::string run_id;
@@ -49,6 +57,7 @@ struct RunStatus {
   std::string waits_for = {};  ///< the same: which launchers are there, and which are missing
   bool suspended = false;
   std::vector<WorkerStatus> workers;
+  std::vector<HostStatus> hosts = {};  ///< of a head, which has no workers and knows no world size
 
   [[nodiscard]] bool waiting() const { return phase == "waiting"; }
   [[nodiscard]] bool stopping() const { return phase != "running" && !waiting(); }

@@ -84,18 +84,39 @@ void Head::received(std::size_t host, const NodeFrame& frame) {
     case Kind::kErr:
       return output_.show(host, LogStream::kErr, frame.payload);
     case Kind::kJobWords:
-      return sink_.print_of_job(messages_.of_job(host, frame.payload));
+      return show_of_job(messages_.of_job(host, frame.payload));
     case Kind::kOwnWords:
       if (!messages_.is_new(frame.payload)) return;
       return sink_.print_lines(
           text_of_node(frame.payload, hosts_.size() > 1 ? table_[host].name : std::string(), sink_.colour()));
     case Kind::kBegun:
-      return table_.begun(host);
+      return has_begun(host);
     case Kind::kEnded:
       return launcher_ended(host, frame.payload);
     default:
       return;
   }
+}
+
+void Head::has_begun(std::size_t host) {
+  table_.begun(host);
+  if (!std::exchange(run_began_, true)) options_.began();
+}
+
+void Head::show_of_job(const std::string& text) {
+  if (text.empty()) return;
+  last_words_ = text;
+  sink_.print_of_job(text);
+}
+
+RunStatus Head::status() const {
+  RunStatus status;
+  const bool is_stopping = end_.signal_number != 0;
+  status.phase = std::holds_alternative<Ending>(phase_) ? "over" : is_stopping ? "stopping" : "running";
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    status.hosts.push_back({table_[host].name, table_.state_text(host)});
+  }
+  return status;
 }
 
 /// \param payload  a signal's number and the exit code
@@ -124,7 +145,7 @@ void Head::links_ended(std::vector<std::size_t> hosts, const ExitStatus& status,
   if (hosts.empty()) return finish_when_all_over();
   const char* const command = table_[hosts.front()].here ? "lrun" : "ssh";
   print_lost(hosts, last_line.empty() ? fmt::format("{} {}", command, status.text()) : last_line);
-  for (const std::size_t host : hosts) sink_.print_of_job(messages_.lost(host));
+  for (const std::size_t host : hosts) show_of_job(messages_.lost(host));
   for (const std::size_t host : hosts) host_ended(host);
   finish_when_all_over();
 }
@@ -191,7 +212,7 @@ std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost
 /// The host had answered that it is ready, and the others got the go.
 void Head::failed_to_start(std::size_t host, const std::string& why) {
   sink_.message_of_job(Severity::kError, fmt::format("{}: lrun cannot start there: {}", table_[host].name, why));
-  sink_.print_of_job(messages_.lost(host));
+  show_of_job(messages_.lost(host));
   table_.failed_to_start(host);
   host_ended(host);
   close(host);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/event_loop.h"
+#include "inspect/run_status.h"
 #include "multihost/host_output.h"
 #include "multihost/host_table.h"
 #include "multihost/message_dedup.h"
@@ -45,6 +46,7 @@ class Head {
     Duration hurried_end{10'000};   ///< after a second signal
     Duration close_limit{1'500};    ///< for an ssh whose host has reported its end: it may serve others, too
     Clock clock = {};
+    std::function<void()> began = [] {};                   ///< the run has begun on a host
     std::function<void()> stop_process = stop_by_sigtstp;  ///< returns when this process is continued
   };
   /// Makes the connections to all hosts, in their order.
@@ -64,6 +66,11 @@ class Head {
   };
   /// Runs the loop.
   End run();
+
+  /// How far the run and each of its hosts are; other fields are left empty.
+  [[nodiscard]] RunStatus status() const;
+  /// The last message about the job that was shown; may have colours.
+  [[nodiscard]] const std::string& last_words() const { return last_words_; }
 
   /// A signal that was sent to the run: it is passed on. SIGTSTP suspends the head alone.
   void signal_arrived(int signal_number);
@@ -87,6 +94,8 @@ class Head {
   };
 
   void received(std::size_t host, const NodeFrame& frame);
+  void has_begun(std::size_t host);
+  void show_of_job(const std::string& text);
   void launcher_ended(std::size_t host, const std::string& payload);
   void links_ended(std::vector<std::size_t> hosts, const ExitStatus& status, const std::string& last_line);
 
@@ -120,6 +129,8 @@ class Head {
   std::unique_ptr<HeadLinks> links_;
   std::variant<Connecting, Running, Ending> phase_;
   End end_;
+  bool run_began_ = false;
+  std::string last_words_;
   EventLoop::Timer heartbeat_;                  ///< only while a host is elsewhere
   std::vector<EventLoop::Timer> close_limits_;  ///< by host: its link stays although it has reported its end
 };

@@ -1,3 +1,4 @@
+// In: answers and ends of the hosts of a run. Out: how far each is, and what follows from that. Head owns the table.
 #include "multihost/host_table.h"
 
 #include <algorithm>
@@ -34,6 +35,13 @@ void HostTable::failed_to_start(std::size_t host) {
 }
 
 bool HostTable::close(std::size_t host) { return !std::exchange(hosts_[host].over, true); }
+
+std::string HostTable::state_text(std::size_t host) const {
+  const Host& of = hosts_[host];
+  if (of.end) return of.end->text();
+  if (of.over) return "lost";
+  return of.stage == Stage::kBegun ? "running" : "starting";
+}
 
 bool HostTable::all_answered() const {
   return std::none_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.stage == Stage::kConnecting; });

@@ -47,6 +47,8 @@ class HostTable {
   /// Nothing more comes from the host. \return false: that was known.
   bool close(std::size_t host);
 
+  /// 'running', 'exited with code 0', for people.
+  [[nodiscard]] std::string state_text(std::size_t host) const;
   [[nodiscard]] bool all_answered() const;
   /// The hosts that cannot be used.
   [[nodiscard]] std::vector<HostProblem> problems() const;

@@ -70,9 +70,9 @@ Allocation allocation_of(const NodeOrder& order, const NodeStart& start, Allocat
                         .host = start.go.address,
                         .port = start.go.port,
                         .node_rank = order.node_rank,
-                        .listener = start.listener,
-                        .run_id = order.run_id};
+                        .listener = start.listener};
   }
+  here.run_id = order.run_id;
   here.names_of_host = start.go.one_host;
   return here;
 }

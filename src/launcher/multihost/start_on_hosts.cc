@@ -16,6 +16,7 @@
 #include "cluster/detect.h"
 #include "lrun_version.h"
 #include "multihost/head.h"
+#include "multihost/head_record.h"
 #include "multihost/host_output.h"
 #include "multihost/named_hosts.h"
 #include "plan/host_place.h"
@@ -147,12 +148,14 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
     const std::size_t most_connections = least == static_cast<int>(hosts.size()) ? kMostConnections : hosts.size();
     std::string copied = request.copy ? own_program() : std::string();
     std::vector<HostLinks::Host> ends = hosts_of_links(request, hosts, here, copied.size());
+    HeadRecord record(loop, common, environment, output);
     Head head(loop, hosts_of_head(common, request, hosts, here),
               {.master_addr = request.rendezvous.master_addr.value,
                .program = own_program_path(),
                .min_nodes = least,
                .grace = request.grace.value,
-               .stop_signals = stop_signals.numbers},
+               .stop_signals = stop_signals.numbers,
+               .began = [&] { record.begin(head); }},
               output, output, [&](HeadLinks::Events events) {
                 HostLinks::Options options{host_ways(here, most_connections), defaults, std::move(copied)};
                 return std::make_unique<HostLinks>(loop, std::move(ends), std::move(options), std::move(events));
@@ -160,6 +163,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
     const SignalSource source(loop, signals,
                               [&head](const ReceivedSignal& signal) { head.signal_arrived(signal.number); });
     end = head.run();
+    record.end(head, end);
   }
   if (end.signal_number != 0) die_of(end.signal_number);
   return end.code;

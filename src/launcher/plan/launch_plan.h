@@ -58,6 +58,7 @@ struct NodePlan {
 struct LaunchPlan {
   std::string run_id;      ///< unique; the name of the run directory
   std::string run_name;    ///< --rdzv-id, else run_id; the name for workers and in torchrun's folders
+  bool has_head = false;   ///< an lrun without workers started this one, and made run_id
   std::string role;        ///< of all workers
   std::string allocation;  ///< where the nodes come from, for --dry-run
   Personality personality;

@@ -39,7 +39,7 @@ struct NodeFrame {
     kErr = 'E',       ///< bytes of their stderr
     kJobWords = 'J',  ///< a message of lrun about the job, which all nodes send
     kOwnWords = 'N',  ///< a message of lrun about this node
-    kBegun = 'B',     ///< the node has joined the rendezvous
+    kBegun = 'B',     ///< the node has joined the rendezvous; its workers run, where it is alone
     kEnded = 'X',     ///< its launcher has ended: a signal's number and the exit code, '0 7'
     // From a relay.
     kFromHost = 'F',      ///< a frame of such a lrun: a HostFrame

@@ -50,7 +50,7 @@ class HeadChannel final : public MessageSink {
   void print_of_job(std::string_view lines) noexcept override;
   [[nodiscard]] bool colour() const noexcept override { return colour_; }
 
-  /// This node has met the others.
+  /// This node has met the others, or its workers run where it is alone.
   void send_begun() noexcept;
 
   /// The head has passed this signal on: the user sent it to all of the run.

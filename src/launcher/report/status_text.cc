@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/duration.h"
+#include "base/nearest.h"
 #include "base/rank_list.h"
 #include "base/shell_words.h"
 #include "base/shortened.h"
@@ -81,6 +83,26 @@ std::string waiting_text(const RunStatus& status) {
                      terminal_safe(status.waits_for));
 }
 
+/// Of a head. Hosts in the same state share a line.
+std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
+  std::string text = fmt::format("run {} (pid {}): {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
+                                 terminal_safe(since_when(status, now_ms)), counted(status.hosts.size(), "host"),
+                                 command_text(status.argv, kMostCommandColumns));
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const HostStatus& host : status.hosts) {
+    const auto same =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& it) { return it.first == host.state; });
+    auto& names =
+        same == groups.end() ? groups.emplace_back(host.state, std::vector<std::string>()).second : same->second;
+    names.push_back(host.name);
+  }
+  for (const auto& [state, names] : groups) {
+    text += fmt::format("  {}: {}\n", terminal_safe(state),
+                        shortened(terminal_safe(join_words(names, ", ")), kMostLineColumns));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
@@ -96,6 +118,7 @@ std::string command_text(const std::vector<std::string>& argv, std::size_t most)
 
 std::string status_text(const RunStatus& status, std::int64_t now_ms) {
   if (status.waiting()) return waiting_text(status);
+  if (!status.hosts.empty()) return status_of_hosts(status, now_ms);
   std::string text =
       fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
                   terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,

@@ -261,6 +261,11 @@ Timeline merged(std::vector<Timeline> parts) {
   int order = order_after(all);
   for (auto part = parts.begin(); part != parts.end(); ++part) {
     if (part == first) continue;
+    if (part->workers.empty()) {
+      all.command_line = part->command_line;
+      all.command_line_bytes = part->command_line_bytes;
+      all.folder = part->folder;
+    }
     all.started_ms = std::min(all.started_ms, part->started_ms);
     const int next = order + order_after(*part);
     add_part(all, std::move(*part), std::exchange(order, next));

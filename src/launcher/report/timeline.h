@@ -54,7 +54,7 @@ struct Timeline {
   std::string folder;                     ///< in which that was typed
   std::string strategy;
   std::string plan;  ///< as --dry-run shows it; empty: an older lrun did not tell
-  int world_size = 0;
+  int world_size = 0;  ///< 0: a head does not know it
   std::int64_t started_ms = 0;
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
   std::int64_t ended_ms = 0;           ///< 0: it has no end
@@ -76,8 +76,9 @@ struct Timeline {
 /// when nothing says how the run began. Pure.
 std::optional<Timeline> timeline_from_events(std::string_view events);
 
-/// The timelines of the launchers of a job as one, by their clocks. It has once what several of them tell: the command
-/// is that of a launcher of the first round, and the end that of deciding_part(). Pure.
+/// The timelines of the launchers of a job as one, by their clocks. It has once what several of them tell: what ran is
+/// that of a launcher of the first round, the command line of lrun that of a head, which has no workers, where there is
+/// one, and the end that of deciding_part(). Pure.
 /// \param parts  at least one
 Timeline merged(std::vector<Timeline> parts);
 
@@ -88,6 +89,9 @@ std::size_t deciding_part(const std::vector<Timeline>& parts);
 /// The text of `lrun report`: the command, when it began and how long it took, then all events in order. An event of
 /// several ranks is one line with the time of the first and the last.
 std::string timeline_text(const Timeline& timeline);
+
+/// 'world size 4, ddp'; 'on other hosts' where only the head's events are here.
+std::string size_text(const Timeline& timeline);
 
 /// '2026-11-22 00:24:27 UTC'.
 std::string utc_time(std::int64_t ms);

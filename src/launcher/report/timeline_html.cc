@@ -113,9 +113,9 @@ std::string host_text(const Timeline& timeline) {
 }
 
 std::string facts(const Timeline& timeline) {
-  std::string text = fmt::format("<p><code>{}</code></p>\n<p class=\"quiet\">world size {}, {}{}, began {}",
-                                 escape_html(command_text(timeline.argv, kMostPageCommandBytes)), timeline.world_size,
-                                 escape_html(timeline.strategy), host_text(timeline), utc_time(timeline.started_ms));
+  std::string text = fmt::format("<p><code>{}</code></p>\n<p class=\"quiet\">{}{}, began {}",
+                                 escape_html(command_text(timeline.argv, kMostPageCommandBytes)),
+                                 escape_html(size_text(timeline)), host_text(timeline), utc_time(timeline.started_ms));
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}, exit code {} ({})", format_elapsed(took), timeline.exit_code,

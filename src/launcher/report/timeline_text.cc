@@ -1,3 +1,4 @@
+// In: a Timeline. Out: the text of `lrun report`. Pure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,10 +85,15 @@ std::string utc_time(std::int64_t ms) {
                      clock.minutes().count(), clock.seconds().count());
 }
 
+std::string size_text(const Timeline& timeline) {
+  if (timeline.world_size == 0) return "on other hosts";
+  return fmt::format("world size {}, {}", timeline.world_size, timeline.strategy);
+}
+
 std::string timeline_text(const Timeline& timeline) {
-  std::string text = fmt::format("run {}: world size {}, {}: {}\nbegan {}", terminal_safe(timeline.run_id),
-                                 timeline.world_size, terminal_safe(timeline.strategy),
-                                 command_text(timeline.argv, kMostLineCommandBytes), utc_time(timeline.started_ms));
+  std::string text =
+      fmt::format("run {}: {}: {}\nbegan {}", terminal_safe(timeline.run_id), terminal_safe(size_text(timeline)),
+                  command_text(timeline.argv, kMostLineCommandBytes), utc_time(timeline.started_ms));
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}", format_elapsed(took));

@@ -32,7 +32,7 @@ std::string folder_name(std::string name) {
 }  // namespace
 
 std::string part_of(const LaunchPlan& plan) {
-  if (!plan.rendezvous) return {};
+  if (!plan.rendezvous && !plan.has_head) return {};
   const NodePlan& node = plan.nodes.front();
   return plan.is_of_one_rank ? "rank_" + std::to_string(node.workers.front().rank) : folder_name(node.name);
 }

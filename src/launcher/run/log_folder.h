@@ -9,7 +9,8 @@
 
 namespace lrun::launcher {
 
-/// The name of this launcher's part of the run's folder: its host, or 'rank_3'. Empty: the run has no other launcher.
+/// The name of this launcher's part of the run's folder: its host, or 'rank_3'. Empty: the run has no other launcher,
+/// and no head.
 std::string part_of(const LaunchPlan& plan);
 
 /// Where a run's log files and error files are.

@@ -127,6 +127,8 @@ void NodeLauncher::begun() {
   signals_.begin(run_.loop);
   limits_.begin_run();
   run_.record.open();
+  // In a job the head knows since the launchers have met.
+  if (run_.output.head != nullptr && facts_.job == nullptr) run_.output.head->send_begun();
 }
 
 void NodeLauncher::warn_of_unread_input() {

@@ -26,9 +26,9 @@ std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& e
   return absolute_where_it_can_be(state_folder(environment)) / plan.run_id;
 }
 
-RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment)
+RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment, const std::string& part)
     : path_(folder_of_run(plan, environment)),
-      part_(part_of(plan)),
+      part_(part.empty() ? part_of(plan) : part),
       run_name_(plan.run_name),
       log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),
       logs_(plan, environment) {}

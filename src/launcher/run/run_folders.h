@@ -19,7 +19,8 @@ std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& e
 /// folders. A run goes on without them.
 class RunFolders {
  public:
-  RunFolders(const LaunchPlan& plan, const Environment& environment);
+  /// \param part  of the run that is this lrun's; empty: part_of()
+  RunFolders(const LaunchPlan& plan, const Environment& environment, const std::string& part = {});
 
   /// The run directory was removed. Close all files in it before forget_run().
   [[nodiscard]] bool is_run_removed() const;

@@ -18,8 +18,9 @@ constexpr std::size_t kRunsTolerated = 100;
 
 }  // namespace
 
-RunRecord::RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink)
-    : loop_(loop), environment_(environment), sink_(sink), run_id_(plan.run_id), folders_(plan, environment) {}
+RunRecord::RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink,
+                     const std::string& part)
+    : loop_(loop), environment_(environment), sink_(sink), run_id_(plan.run_id), folders_(plan, environment, part) {}
 
 void RunRecord::make_folders(bool has_to_log) {
   const bool is_removed = folders_.is_run_removed();
@@ -53,6 +54,10 @@ void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) 
     events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path(),
                         remembered_command_line(), show_plan_text(plan, environment_));
   }
+}
+
+void RunRecord::head_started(const LaunchPlan& plan) {
+  events_.run_started(plan, {}, {}, {}, remembered_command_line());
 }
 
 void RunRecord::prune_others(bool at_once) const {

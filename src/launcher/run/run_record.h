@@ -20,8 +20,9 @@ namespace lrun::launcher {
 /// part that cannot be kept causes one warning, and the run goes on without it. One thread.
 class RunRecord {
  public:
-  /// Everything must outlive this.
-  RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink);
+  /// Everything must outlive this. \param part  as RunFolders has it
+  RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink,
+            const std::string& part = {});
 
   /// Answers the commands that come through the control socket. To be set before open().
   void set_answer(ControlSocket::Answer answer) { answer_ = std::move(answer); }
@@ -38,6 +39,8 @@ class RunRecord {
 
   /// All workers of an attempt run, or the rest will not be started.
   void attempt_started(const LaunchPlan& plan, const Attempt& attempt);
+  /// The same of a head, which has no workers.
+  void head_started(const LaunchPlan& plan);
   /// Removes the oldest runs of this user beyond the number that is kept.
   /// \param at_once  false: only where there are many more, since a short run has no time for it
   void prune_others(bool at_once) const;

@@ -51,8 +51,9 @@ void check_for_all_nodes(const LaunchRequest& request, const Environment& of_wor
 int run_request(const LaunchRequest& request, const Allocation& allocation, const Environment& own,
                 const Environment& of_workers, const LauncherOutput& output) {
   const ProgramFacts program = program_facts(request, of_workers);
-  const std::string given_id = allocation.job ? allocation.job->run_id : std::string();
+  const std::string& given_id = allocation.run_id;
   LaunchPlan plan = make_plan(request, of_workers, allocation, program, given_id.empty() ? make_run_id() : given_id);
+  plan.has_head = !given_id.empty();
   std::string misplaced =
       warn_about_misplaced_option(plan, request, program, program_reader(request.setup.folder.value));
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));

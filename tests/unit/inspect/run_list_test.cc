@@ -156,6 +156,9 @@ TEST(RunStatus, ComesBackFromItsJson) {
   status.waits_for = "no node has joined";
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
   EXPECT_FALSE(status.stopping());
+  status.hosts = {{"a", "running"}};
+  status.world_size = 0;
+  EXPECT_EQ(run_status_from_json(to_json(status)), status) << "a head's";
 }
 
 TEST(RunStatus, RefusesWhatNoRunWouldSay) {

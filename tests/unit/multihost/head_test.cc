@@ -136,6 +136,39 @@ class HeadTest : public ::testing::Test {
   std::optional<Head> head;
 };
 
+TEST_F(HeadTest, KnowsHowFarEachHostIs) {
+  using Hosts = std::vector<HostStatus>;
+  int began = 0;
+  options.began = [&] { ++began; };
+  (void)run([&] {
+    answer_all();
+    from(0, Kind::kBegun);
+    EXPECT_EQ(head->status().phase, "running");
+    EXPECT_EQ(head->status().hosts, (Hosts{{"a", "running"}, {"b", "starting"}, {"c", "starting"}}));
+    from(1, Kind::kBegun);
+    from(2, Kind::kBegun);
+    from(0, Kind::kJobWords, "the verdict");
+    end(0, 7);
+    lose({1});
+    EXPECT_EQ(head->status().hosts, (Hosts{{"a", "exited with code 7"}, {"b", "lost"}, {"c", "running"}}));
+    end(2, 7);
+  });
+  EXPECT_EQ(began, 1) << "the run began once";
+  EXPECT_EQ(head->status().phase, "over");
+  EXPECT_EQ(head->last_words(), "the verdict");
+}
+
+TEST_F(HeadTest, OfARunThatIsRefusedSaysNoBegin) {
+  bool began = false;
+  options.began = [&] { began = true; };
+  (void)run([this] {
+    answer(0);
+    answer(1);
+    from(2, Kind::kRefusal, "no room");
+  });
+  EXPECT_FALSE(began);
+}
+
 TEST_F(HeadTest, TellsAllToGoOnceAllHaveAnswered) {
   const Head::End end = run([this] {
     answer(1);

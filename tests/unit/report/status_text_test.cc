@@ -72,6 +72,18 @@ TEST(StatusText, SaysWhomALauncherWaitsFor) {
       "  joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes\n");
 }
 
+TEST(StatusText, SaysHowTheHostsOfAHeadAre) {
+  RunStatus status = four_ranks();
+  status.workers.clear();
+  status.world_size = 0;
+  status.argv = {"./train"};
+  status.hosts = {{"a", "running"}, {"b", "exited with code 0"}, {"c", "running"}};
+  EXPECT_EQ(status_text(status, 1'192'000),
+            "run 20260102-030405-abcdef (pid 100): running for 3m12s, 3 hosts: ./train\n"
+            "  running: a, c\n"
+            "  exited with code 0: b\n");
+}
+
 TEST(StatusText, NeverSaysALessThanZeroTime) {
   const std::string text = status_text(four_ranks(), 0);  // a clock that was set back
   EXPECT_NE(text.find("running for 0.0s"), std::string::npos) << text;

@@ -206,6 +206,21 @@ TEST(MergedTimeline, HasTheWorkersOfAllRoundByRound) {
   EXPECT_EQ(workers, (std::vector<std::pair<int, int>>{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
 }
 
+TEST(MergedTimeline, HasTheCommandLineThatWasTyped) {
+  Timeline head{.run_id = "r", .command_line = {"lrun", "-H", "a,b"}, .folder = "/typed", .started_ms = 900};
+  head.ended_ms = 9000;
+  head.reason = "ended by the head";
+  Timeline part = part_of_job(0, {0}, 5000, {});
+  part.command_line = {"lrun", "@node"};
+  for (const std::vector<Timeline>& parts : {std::vector{head, part}, std::vector{part, head}}) {
+    const Timeline all = merged(parts);
+    EXPECT_EQ(all.command_line, head.command_line);
+    EXPECT_EQ(all.folder, "/typed");
+    EXPECT_EQ(all.argv, part.argv);
+    EXPECT_EQ(all.reason, "ended by 0") << "a launcher knows more of the end";
+  }
+}
+
 TEST(MergedTimeline, TellsEachMarkAsOftenAsTheLauncherThatToldItMost) {
   const Timeline all = merged({part_of_job(0, {0}, 3000, {"restarting"}),
                                part_of_job(1, {0, 1, 2}, 9000, {"restarting", "restarting", "stopping 2 workers"})});

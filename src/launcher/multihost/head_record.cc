@@ -1,0 +1,76 @@
+#include "multihost/head_record.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "base/split.h"
+#include "logs/terminal_text.h"
+#include "process/exit_codes.h"
+
+namespace lrun::launcher {
+namespace {
+
+constexpr const char* kPartOfHead = "head";
+
+LaunchPlan plan_of_head(const NodeOrder& order) {
+  LaunchPlan plan;
+  plan.run_id = order.run_id;
+  plan.run_name = order.run_name.empty() ? order.run_id : order.run_name;
+  plan.argv = order.command;
+  plan.world_size = 0;  // the hosts know their devices
+  plan.output.files = false;
+  return plan;
+}
+
+RunEnd run_end_of(const Head::End& end) {
+  if (end.signal_number != 0) return {.kind = RunEnd::Kind::kInterrupted, .signal_number = end.signal_number};
+  if (end.code == 0) return {.kind = RunEnd::Kind::kSucceeded};
+  return {.kind = end.code == kExitTimedOut  ? RunEnd::Kind::kTimedOut
+                  : end.code == kExitRefused ? RunEnd::Kind::kLauncherFailed
+                                             : RunEnd::Kind::kWorkerFailed};
+}
+
+/// Lines without colours.
+std::string plain(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) text += terminal_safe(cut(lines, '\n')) + "\n";
+  return text;
+}
+
+}  // namespace
+
+HeadRecord::HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink)
+    : plan_(plan_of_head(order)), record_(loop, plan_, environment, sink, kPartOfHead) {}
+
+void HeadRecord::begin(const Head& head) {
+  has_begun_ = true;
+  began_ = std::chrono::steady_clock::now();
+  began_ms_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+  record_.set_answer([this, &head](std::string_view /*command*/) { return answer(head); });
+  record_.make_folders(false);
+  record_.open();
+  record_.head_started(plan_);
+}
+
+void HeadRecord::end(const Head& head, const Head::End& end) {
+  if (!has_begun_) return;
+  record_.close();
+  const Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
+  record_.write_result(verdict, {}, verdict.end.kind == RunEnd::Kind::kSucceeded ? "" : plain(head.last_words()), "");
+  record_.prune_others(true);
+}
+
+std::string HeadRecord::answer(const Head& head) const {
+  RunStatus status = head.status();
+  status.run_id = plan_.run_id;
+  status.pid = ::getpid();
+  status.started_ms = began_ms_;
+  status.running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count();
+  status.argv = plan_.argv;
+  return to_json(status);
+}
+
+}  // namespace lrun::launcher

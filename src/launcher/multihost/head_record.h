@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/event_loop.h"
+#include "multihost/head.h"
+#include "plan/launch_plan.h"
+#include "report/message_sink.h"
+#include "run/run_record.h"
+
+namespace lrun::launcher {
+
+/// The record of a run where it was typed, for `lrun runs`, `again` and `status` there: the part 'head' of the run's
+/// folder. The launchers on the hosts keep those with workers and log files. One thread.
+class HeadRecord {
+ public:
+  /// Everything must outlive this. \param order  of any of the hosts
+  HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink);
+
+  /// The run has begun: others may see it. One that ends before leaves nothing.
+  void begin(const Head& head);
+  void end(const Head& head, const Head::End& end);
+
+ private:
+  [[nodiscard]] std::string answer(const Head& head) const;
+
+  LaunchPlan plan_;  ///< as much of it as a record needs
+  RunRecord record_;
+  bool has_begun_ = false;
+  SteadyTime began_ = {};
+  std::int64_t began_ms_ = 0;  ///< since the epoch
+};
+
+}  // namespace lrun::launcher
