@@ -44,7 +44,11 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.children_ticks += next_number<std::uint64_t>(fields);
   skip(fields, 2);
   stat.threads = next_number<int>(fields);
-  skip(fields, 31);
+  skip(fields, 1);
+  stat.started_ticks = next_number<std::uint64_t>(fields);
+  skip(fields, 1);
+  stat.resident_pages = next_number<std::uint64_t>(fields);
+  skip(fields, 27);
   stat.exit_code = next_number<int>(fields);
   return stat;
 }

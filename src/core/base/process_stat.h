@@ -21,6 +21,8 @@ struct ProcessStat {
   std::uint64_t children_ticks = 0;  ///< the same of children that it has reaped
   int threads = 0;
   int exit_code = 0;  ///< of a process that has ended, as wait() tells it; also 0 where the reader may not know it
+  std::uint64_t started_ticks = 0;   ///< since the machine started
+  std::uint64_t resident_pages = 0;  ///< of memory; a page that processes share is one of each
 
   bool operator==(const ProcessStat&) const = default;
 };

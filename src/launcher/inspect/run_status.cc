@@ -1,3 +1,5 @@
+// In: a run's status, or a line of JSON. Out: the other of the two. Launchers answer with such lines, and `lrun status`
+// reads and prints them. Pure.
 #include "inspect/run_status.h"
 
 #include <nlohmann/json.hpp>
@@ -9,15 +11,34 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
+
+Json rate_of(const RankUse& use) {
+  constexpr double kSeconds = 1000;
+  return use.steps_in_ks < 0 ? Json() : Json(static_cast<double>(use.steps_in_ks) / kSeconds);
+}
+
 Json json_of(const WorkerStatus& worker) {
   Json gpus = Json::array();
   for (const GpuUse& use : worker.gpus) {
-    const auto known = [](int value) { return value < 0 ? Json() : Json(value); };
     gpus.push_back({{"gpu", use.gpu}, {"memory_mib", known(use.memory_mib)}, {"percent", known(use.percent)}});
   }
-  return {{"rank", worker.rank},           {"local_rank", worker.local_rank}, {"pid", worker.pid},
-          {"running", worker.running},     {"stopped", worker.stopped},       {"ending", worker.ending},
-          {"last_line", worker.last_line}, {"gpus", std::move(gpus)}};
+  return {
+      {"rank", worker.rank},
+      {"local_rank", worker.local_rank},
+      {"pid", worker.pid},
+      {"running", worker.running},
+      {"stopped", worker.stopped},
+      {"ending", worker.ending},
+      {"last_line", worker.last_line},
+      {"gpus", std::move(gpus)},
+      {"quiet_ms", known(worker.quiet_ms)},
+      {"steps",
+       {{"count", worker.steps.count}, {"took_ms", worker.steps.took_ms}, {"last_ms_ago", worker.steps.last_ms_ago}}},
+      {"steps_per_second", rate_of(worker.use)},
+      {"cpu_percent", known(worker.use.cpu_percent)},
+      {"resident_bytes", known(worker.use.resident_bytes)},
+      {"unusual", worker.unusual}};
 }
 
 WorkerStatus worker_from(const Json& json) {
@@ -29,6 +50,13 @@ WorkerStatus worker_from(const Json& json) {
   worker.stopped = json.value("stopped", false);  // an older lrun lacks it
   worker.ending = json.at("ending").get<std::string>();
   worker.last_line = json.at("last_line").get<std::string>();
+  const Json quiet = json.value("quiet_ms", Json());  // an older lrun lacks this and steps
+  if (!quiet.is_null()) worker.quiet_ms = json_integer<std::int64_t>(quiet);
+  if (const auto steps = json.find("steps"); steps != json.end()) {
+    worker.steps.count = json_integer<std::int64_t>(steps->at("count"));
+    worker.steps.took_ms = json_integer<std::int64_t>(steps->at("took_ms"));
+    worker.steps.last_ms_ago = json_integer<std::int64_t>(steps->at("last_ms_ago"));
+  }
   return worker;
 }
 

@@ -19,6 +19,25 @@ struct GpuUse {
   bool operator==(const GpuUse&) const = default;
 };
 
+/// The training steps that a rank reported to its launcher; programs of liblrun do.
+struct StepsDone {
+  std::int64_t count = 0;        ///< 0: it reports none
+  std::int64_t took_ms = 0;      ///< from the first report to the last one
+  std::int64_t last_ms_ago = 0;  ///< the last report
+
+  bool operator==(const StepsDone&) const = default;
+};
+
+/// What a rank's process and those below it use. -1: unknown.
+struct RankUse {
+  std::int64_t lived_ms = -1;        ///< since the rank's process started
+  int cpu_percent = -1;              ///< of one core: since the last look, or at the first one since it started
+  std::int64_t resident_bytes = -1;  ///< of memory; what processes share counts for each
+  std::int64_t steps_in_ks = -1;     ///< training steps in 1000 seconds, at the present speed
+
+  bool operator==(const RankUse&) const = default;
+};
+
 /// One worker of a living run.
 struct WorkerStatus {
   int rank = 0;
@@ -29,6 +48,10 @@ struct WorkerStatus {
   std::string last_line;  ///< the last that it printed, safe for a terminal; empty: none, or lrun does not read it
   bool stopped = false;   ///< it runs, but a signal has stopped it (SIGSTOP)
   std::vector<GpuUse> gpus = {};  ///< that its processes compute on; its launcher does not say, see add_gpu_use()
+  std::int64_t quiet_ms = -1;     ///< since it printed anything; -1: it never did, or lrun does not read it
+  StepsDone steps = {};
+  RankUse use = {};          ///< its launcher does not say, see RankMeter
+  std::string unusual = {};  ///< 'quiet', 'low CPU': how it differs from the other ranks, see mark_unusual()
 
   bool operator==(const WorkerStatus&) const = default;
 };

@@ -28,6 +28,15 @@ std::vector<TailLine> tail_of(const LogWorker& worker, std::size_t tail_bytes) {
   return lines;
 }
 
+/// How long ago the worker wrote to a file of its own, by the clock of the file system. Empty where there is none.
+std::optional<Duration> since_written(const std::filesystem::path& own_file) {
+  std::error_code error;
+  if (own_file.empty() || std::filesystem::file_size(own_file, error) == 0 || error) return std::nullopt;
+  const auto written = std::filesystem::last_write_time(own_file, error);
+  if (error) return std::nullopt;
+  return std::chrono::ceil<Duration>(std::filesystem::file_time_type::clock::now() - written);
+}
+
 /// Sets the prefix of the source's lines.
 void name_lines(LogSource& source, const LogOptions& options, bool is_terminal) {
   if (!options.prefix_template.empty()) {
@@ -107,6 +116,7 @@ std::filesystem::path LogRouter::file(int local_rank, LogStream stream) const {
 void LogRouter::pass_on(LogSource& source, std::string_view bytes) {
   files_.write(source, bytes);
   source.worker->tail.append(source.stream, bytes);
+  source.worker->last_output = steady_now();
   LinePresenter& to = presenter(source.stream);
   to.begin_read();
   source.lines.split(bytes, [&](std::string_view piece) {
@@ -171,6 +181,20 @@ std::vector<TailLine> LogRouter::tail(int local_rank) const {
   std::vector<TailLine> lines = tail_of(*worker, options_.tail_bytes);
   for (TailLine& line : lines) line.text = terminal_safe(line.text);
   return lines;
+}
+
+std::optional<Duration> LogRouter::quiet(int local_rank) const {
+  const LogWorker* const worker = find(local_rank);
+  if (worker == nullptr) return std::nullopt;
+  std::optional<Duration> quiet;
+  const auto take = [&quiet](Duration since) {
+    quiet = std::max(Duration::zero(), std::min(since, quiet.value_or(since)));
+  };
+  if (worker->last_output != SteadyTime{}) take(std::chrono::ceil<Duration>(steady_now() - worker->last_output));
+  for (const LogSource& source : worker->sources) {
+    if (const std::optional<Duration> since = since_written(source.own_file)) take(*since);
+  }
+  return quiet;
 }
 
 std::optional<std::uint64_t> LogRouter::console_lines() const {

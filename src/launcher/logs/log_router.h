@@ -80,6 +80,9 @@ class LogRouter {
   /// The last lines of a worker, oldest first, safe to show on a terminal (terminal_safe()). Empty for an unknown one.
   [[nodiscard]] std::vector<TailLine> tail(int local_rank) const;
 
+  /// How long the worker has printed nothing. Empty where it never did, or lrun does not know.
+  [[nodiscard]] std::optional<Duration> quiet(int local_rank) const;
+
   /// Lines that both consoles have got so far. Empty while one does not take what is queued.
   [[nodiscard]] std::optional<std::uint64_t> console_lines() const;
   /// How many these were when the worker's last output was shown. Empty where `line` is none of its last ten, or was

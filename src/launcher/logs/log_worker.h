@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
 #include "base/fd.h"
 #include "base/log_stream.h"
@@ -58,6 +59,7 @@ struct LogWorker {
   int local_rank;
   std::array<LogSource, 2> sources;
   TailBuffer tail;
+  SteadyTime last_output{};         ///< when the last byte was read; the clock's beginning: none was
   std::uint64_t shown_at = 0;       ///< lines of the consoles when the last of its output was shown
   bool ended = false;               ///< the process is gone
   bool drain_reported = false;      ///< `drained` was called

@@ -75,6 +75,8 @@ class Attempt {
 
   /// The sum of the training steps that the workers reported; 0 where they do not report steps.
   [[nodiscard]] std::uint64_t steps() const;
+  /// Of one of workers(); zero where it does not report steps.
+  [[nodiscard]] Progress progress(std::size_t worker) const { return progress_.of(worker); }
   /// When each rank reported its first step, in nanoseconds of the steady clock. Ranks without one are left out.
   [[nodiscard]] std::vector<std::pair<int, std::int64_t>> first_steps() const;
   /// All workers; the pid of one that has ended is 0.

@@ -1,3 +1,5 @@
+// In: an attempt and its output. Out: its status for `lrun status`, and the lines of -v about its start. NodeLauncher
+// calls it.
 #include "run/attempt_status.h"
 
 #include <fmt/format.h>
@@ -6,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/nearest.h"
 #include "base/process_stat.h"
 #include "base/shortened.h"
@@ -36,6 +39,14 @@ bool is_stopped(pid_t pid) {
   return stat && stat->state == 'T';
 }
 
+StepsDone steps_of(const Progress& progress) {
+  if (progress.steps == 0) return {};
+  constexpr std::int64_t kMillisecond = 1'000'000;
+  return {.count = static_cast<std::int64_t>(progress.steps),
+          .took_ms = (progress.steady_ns - progress.first_steady_ns) / kMillisecond,
+          .last_ms_ago = (nanoseconds(steady_now()) - progress.steady_ns) / kMillisecond};
+}
+
 std::string last_line_of(const LogRouter& logs, int local_rank) {
   const std::vector<TailLine> tail = logs.tail(local_rank);
   for (auto line = tail.rbegin(); line != tail.rend(); ++line) {
@@ -52,7 +63,8 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
   status.attempt = attempt.membership().attempt;
   status.phase = name_of(state.phase);
   status.suspended = state.suspended;
-  for (const Worker& worker : attempt.workers()) {
+  for (std::size_t i = 0; i < attempt.workers().size(); ++i) {
+    const Worker& worker = attempt.workers()[i];
     const auto& ended = worker.process.status();
     status.workers.push_back({.rank = worker.rank,
                               .local_rank = worker.local_rank,
@@ -60,7 +72,9 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .running = !ended,
                               .ending = ended ? ended->text() : std::string(),
                               .last_line = last_line_of(logs, worker.local_rank),
-                              .stopped = !ended && is_stopped(worker.process.pid())});
+                              .stopped = !ended && is_stopped(worker.process.pid()),
+                              .quiet_ms = logs.quiet(worker.local_rank).value_or(Duration(-1)).count(),
+                              .steps = steps_of(attempt.progress(i))});
   }
   return status;
 }

@@ -94,7 +94,7 @@ TEST(ProcessStat, ACommandMayHoldAnything) {
   const auto stat =
       parse_process_stat("17012 (a) b (c) S 16000 17012 17012 0 -1 4194304 1063 0 0 0 2 0 0 0 20 0 3 0 1234 1 2 3\n");
   ASSERT_TRUE(stat);
-  EXPECT_EQ(*stat, (ProcessStat{"a) b (c", 'S', 16000, 17012, 17012, -1, 2, 0, 3}));
+  EXPECT_EQ(*stat, (ProcessStat{"a) b (c", 'S', 16000, 17012, 17012, -1, 2, 0, 3, 0, 1234, 2}));
   for (const char* const text : {"", "17012 (a", "17012 (a)", "17012 (a) ", ")("}) {
     EXPECT_FALSE(parse_process_stat(text)) << text;
   }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -257,6 +258,27 @@ TEST_F(LogRouterTest, AWorkerThatClosedItsOutputIsDrainedOnlyWhenItEnded) {
   logs.worker_ended(0);
   logs.worker_ended(0);
   EXPECT_EQ(drained, std::vector<int>{0}) << "told once";
+}
+
+TEST_F(LogRouterTest, SaysHowLongAWorkerHasBeenQuiet) {
+  const TemporaryFolder folder;
+  LogRouter& logs = router();
+  EXPECT_EQ(logs.quiet(0), std::nullopt) << "there is none";
+  const Fd worker = stream_of(0);
+  EXPECT_EQ(logs.quiet(0), std::nullopt) << "it has printed nothing";
+  put(worker, "step 1\n");
+  out.read_until_it_says("step 1\n");
+  const std::optional<Duration> quiet = logs.quiet(0);
+  ASSERT_TRUE(quiet);
+  EXPECT_LT(*quiet, Duration(3'600'000));
+
+  const fs::path own_file = folder.path() / "stdout.log";
+  logs.add_file(1, kOut, own_file);
+  EXPECT_EQ(logs.quiet(1), std::nullopt) << "no file";
+  std::ofstream(own_file) << "step 1\n";
+  fs::last_write_time(own_file, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_TRUE(logs.quiet(1));
+  EXPECT_GE(*logs.quiet(1), Duration(7'200'000));
 }
 
 TEST_F(LogRouterTest, AWorkerWithoutStreamsIsDrainedAtOnce) {
