@@ -127,7 +127,7 @@ TEST_F(Hosts, OneOfThemKeepsItsPartOfTheRunThatWasTyped) {
   LrunProcess lrun({"-H", "a:1", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_EQ(lrun.run_folder().filename(), "a");
-  EXPECT_TRUE(std::filesystem::exists(lrun.run_folder().parent_path() / "head" / "result.json"));
+  EXPECT_TRUE(std::filesystem::exists(lrun.run_folder().parent_path() / "head_of_run" / "result.json"));
   LrunProcess refused({"-H", "a:1", "/nowhere/train"}, options());
   EXPECT_EQ(refused.wait().code, 127) << refused.err();
   EXPECT_TRUE(std::filesystem::is_empty(refused.state())) << "it never began";

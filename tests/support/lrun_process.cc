@@ -245,7 +245,7 @@ void LrunProcess::close_stdout() { out_fd_.reset(); }
 std::filesystem::path LrunProcess::run_folder() const {
   const auto first_in = [](const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().filename() != "head") return entry.path();  // which has no workers
+      if (entry.path().filename() != "head_of_run") return entry.path();  // which has no workers
     }
     return std::filesystem::path();
   };

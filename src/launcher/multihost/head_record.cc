@@ -13,7 +13,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr const char* kPartOfHead = "head";
+constexpr const char* kPartOfHead = "head_of_run";  // no host can have this name
 
 LaunchPlan plan_of_head(const NodeOrder& order) {
   LaunchPlan plan;
