@@ -57,7 +57,7 @@ void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) 
 }
 
 void RunRecord::head_started(const LaunchPlan& plan) {
-  events_.run_started(plan, {}, {}, {}, remembered_command_line());
+  events_.run_started(plan, {}, {}, {}, remembered_command_line(), "");
 }
 
 void RunRecord::prune_others(bool at_once) const {
