@@ -155,7 +155,7 @@ _lrun_verbs='status logs runs report again stack doctor completion help'
 _lrun_options_of_verb() {
   case $1 in
     doctor) values='--hosts --json --verbose --help' ;;
-    status) values='--json --help' ;;
+    status) values='--json --watch --help' ;;
     logs) values='--attempt --follow --grep --stream --tail --help' ;;
     runs) values='--json --help' ;;
     report) values='--html --help' ;;

@@ -102,7 +102,9 @@ function __lrun_complete_verb
         switch $argv[1]
             case doctor
                 printf '%s\n' --hosts --json --verbose --help
-            case status runs
+            case status
+                printf '%s\n' --json --watch --help
+            case runs
                 printf '%s\n' --json --help
             case logs
                 printf '%s\n' --attempt --follow --grep --stream --tail --help

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "process/program_path.h"
 #include "support/lrun_process.h"
@@ -14,6 +15,8 @@
 namespace lrun::test {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -29,6 +32,18 @@ void wait_for_socket(const LrunProcess& run) {
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(run.run_folder() / "control.sock"); }));
 }
 
+/// The text behind a rank, or ranks like '0-2', in the table of `lrun status`; empty: they have no line.
+std::string table_row(const std::string& text, const std::string& ranks) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  " + ranks + " ")) continue;
+    const std::size_t at = line.find_first_not_of(' ', 2 + ranks.size());
+    return at == std::string::npos ? std::string() : line.substr(at);
+  }
+  return {};
+}
+std::string table_row(const std::string& text, int rank) { return table_row(text, std::to_string(rank)); }
+
 TEST(Status, SaysWhatRunsAndWhatEachRankPrintedLast) {
   LrunProcess run({"-n", "3", "sh", "-c", "echo step $RANK; [ $RANK = 1 ] && exit 0; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] step 0") && run.wait_for("[1] step 1") && run.wait_for("[2] step 2"));
@@ -39,11 +54,13 @@ TEST(Status, SaysWhatRunsAndWhatEachRankPrintedLast) {
     Beside status(run, {"status"});
     EXPECT_EQ(status.wait().code, 0) << status.err();
     said = status.out();
-    return said.find("rank 1  exited with code 0  step 1") != std::string::npos;
+    return table_row(said, 1).starts_with("exited with code 0 ");
   })) << said;
   EXPECT_THAT(said, StartsWith("run " + id + " (pid " + std::to_string(run.pid()) + "): running for "));
   EXPECT_THAT(said, HasSubstr(", attempt 0, world size 3, ddp: sh -c 'echo step $RANK; "));
-  EXPECT_THAT(said, HasSubstr("  rank 2  running             step 2\n"));
+  EXPECT_THAT(table_row(said, 1), EndsWith(" step 1"));
+  EXPECT_THAT(table_row(said, 2), AllOf(StartsWith("running "), EndsWith(" step 2")));
+  EXPECT_THAT(said, ContainsRegex("\n  RANK  STATE               QUIET  CPU +MEMORY +LAST LINE\n"));
 }
 
 TEST(Status, IsJsonForPrograms) {
@@ -82,8 +99,31 @@ TEST(Status, TellsAStoppedWorkerFromOneThatRuns) {
     Beside status(run, {"status"});
     EXPECT_EQ(status.wait().code, 0) << status.err();
     said = status.out();
-    return said.find("  rank 0  running\n  rank 1  stopped\n") != std::string::npos;
+    return table_row(said, 0).starts_with("running ") && table_row(said, 1).starts_with("stopped ");
   })) << said;
+}
+
+TEST(Status, SaysWhatARankUsesAndHowFastItSteps) {
+  // Two steps, a second apart, as liblrun reports them.
+  LrunProcess run({"-n", "2", "python3", "-c", R"(
+import os, struct, time
+fd, offset = map(int, os.environ["LRUN_PROGRESS_FD"].split(":"))
+now = time.monotonic_ns()
+os.pwrite(fd, struct.pack("QQQ", 3, now, now - 10**9), offset)
+print("here", flush=True)
+time.sleep(1000))"});
+  ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
+  wait_for_socket(run);
+  Beside status(run, {"status", "--json"});
+  ASSERT_EQ(status.wait().code, 0) << status.err();
+  for (const auto& worker : nlohmann::json::parse(status.out())["runs"][0]["workers"]) {
+    EXPECT_GT(worker["resident_bytes"], 1024 * 1024) << worker;
+    EXPECT_GE(worker["cpu_percent"], 0) << worker;
+    EXPECT_GE(worker["quiet_ms"], 0) << worker;
+    EXPECT_EQ(worker["steps"]["count"], 3) << worker;
+    EXPECT_GT(worker["steps_per_second"], 0) << worker;
+    EXPECT_LE(worker["steps_per_second"], 2) << worker;
+  }
 }
 
 TEST(Status, KnowsARunByTheNameOfItsJob) {
@@ -120,6 +160,89 @@ TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   ::kill(launcher, SIGCONT);
   run.signal(SIGTERM);
   run.wait();
+}
+
+/// A run whose ranks wait for a file, `go` in its state folder, and end then.
+std::vector<std::string> until_told() {
+  return {"-n", "2", "sh", "-c", "echo here; until [ -e $LRUN_STATE/go ]; do sleep 0.05; done; exit $RANK"};
+}
+
+void tell(const LrunProcess& run) { std::ofstream(run.state() / "go") << "now"; }
+
+TEST(StatusWatch, DrawsOnATerminalUntilTheRunEndsAndSaysHow) {
+  LrunProcess run(until_told());
+  ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
+  wait_for_socket(run);
+  const std::string id = run.run_folder().filename().string();
+  LrunProcess watch({"status", "--watch"}, {.environment = {{"LRUN_STATE", run.state().string()}}, .terminal = true});
+  const std::string again = "\r\x1b[4A";  // the run, the names of the columns, two ranks
+  ASSERT_TRUE(watch.wait_for(again)) << watch.err();
+  const std::string first = watch.err().substr(0, watch.err().find(again));
+  EXPECT_THAT(first, HasSubstr("run " + id + " (pid "));
+  EXPECT_THAT(first, ContainsRegex("  RANK  STATE    QUIET  CPU +MEMORY +LAST LINE"));
+  EXPECT_THAT(table_row(first, 1), StartsWith("running "));
+  tell(run);
+  EXPECT_EQ(run.wait().code, 1);
+  EXPECT_EQ(watch.wait().code, 0) << "whatever became of the run";
+  EXPECT_THAT(watch.err(), EndsWith("\x1b[Jrun " + id + " has ended: rank 1: exit code 1\r\n"));
+}
+
+TEST(StatusWatch, CtrlCEndsTheWatchingAndNotTheRun) {
+  LrunProcess run(until_told());
+  ASSERT_TRUE(run.wait_for("[0] here"));
+  wait_for_socket(run);
+  LrunProcess watch({"status", "--watch"}, {.environment = {{"LRUN_STATE", run.state().string()}}, .terminal = true});
+  ASSERT_TRUE(watch.wait_for("LAST LINE")) << watch.err();
+  watch.type("\x03");
+  EXPECT_EQ(watch.wait().signal_number, SIGINT) << "as of any program that a shell starts";
+  EXPECT_THAT(watch.err(), HasSubstr("\x1b[?7h")) << "lines wrap again";
+  tell(run);
+  EXPECT_EQ(run.wait().code, 1);
+}
+
+TEST(StatusWatch, PrintsABlockForEachLookWithoutATerminal) {
+  LrunProcess run(until_told());
+  ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
+  wait_for_socket(run);
+  const std::string id = run.run_folder().filename().string();
+  Beside text(run, {"status", "--watch", id});
+  Beside json(run, {"status", "--watch", "--json"});
+  const auto looks = [&] {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.out().find("RANK", at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  ASSERT_TRUE(text.read_until([&] { return looks() >= 2; })) << text.out();
+  tell(run);
+  EXPECT_EQ(run.wait().code, 1);
+  EXPECT_EQ(text.wait().code, 0) << text.err();
+  EXPECT_EQ(text.out().find('\x1b'), std::string::npos);
+  EXPECT_THAT(text.out(), EndsWith("\n\nrun " + id + " has ended: rank 1: exit code 1\n"));
+  EXPECT_EQ(json.wait().code, 0) << json.err();
+  std::istringstream lines(json.out());
+  nlohmann::json last;
+  for (std::string line; std::getline(lines, line);) last = nlohmann::json::parse(line);
+  EXPECT_TRUE(last["runs"].empty());
+  EXPECT_EQ(last["ended"][id], "rank 1: exit code 1");
+}
+
+TEST(StatusWatch, EndsWithItsReader) {
+  LrunProcess run({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] here"));
+  wait_for_socket(run);
+  Beside watch(run, {"status", "--watch"});
+  ASSERT_TRUE(watch.wait_for("LAST LINE"));
+  watch.close_stdout();
+  EXPECT_EQ(watch.wait().code, 0) << watch.err();
+  EXPECT_EQ(watch.err(), "");
+}
+
+TEST(StatusWatch, WithoutALiveRunSaysSo) {
+  LrunProcess run({"-n", "1", "true"});
+  ASSERT_EQ(run.wait().code, 0);
+  Beside watch(run, {"status", "--watch"});
+  EXPECT_EQ(watch.wait().code, 0);
+  EXPECT_EQ(watch.out(), "no run is alive in '" + run.state().string() + "'\n");
 }
 
 TEST(Stack, FoldsRanksThatAreAtTheSamePlace) {

@@ -37,7 +37,7 @@ TEST_F(OneRun, OfAllLaunchersOfAJob) {
   LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
   for (const char* const rank : {" of 0", " of 1"}) ASSERT_TRUE(first.wait_for(rank)) << first.err();
   for (const char* const rank : {" of 2", " of 3"}) ASSERT_TRUE(second.wait_for(rank)) << second.err();
-  ASSERT_TRUE(eventually([&] { return count(verb({"status"}), "rank ") == 4; })) << verb({"status"});
+  ASSERT_TRUE(eventually([&] { return count(verb({"status"}), "  running  ") == 4; })) << verb({"status"});
   ASSERT_EQ(folders().size(), 1U);
   const std::string id = folders().front().filename();
   end();

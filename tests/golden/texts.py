@@ -20,10 +20,10 @@ RULE = """\
 
 # Files in which a lone word is for eyes: words of states and endings, labels of tables.
 SPEAKING = {
-    "base/message.cc", "base/signal_names.cc", "run/attempt_status.cc", "cli/flags.cc", "inspect/stack_fold.cc", "inspect/unusual_ranks.cc",
-    "plan/show_plan.cc", "report/console_reporter.cc", "report/doctor_text.cc", "report/restart_text.cc",
-    "report/stack_text.cc", "report/status_text.cc", "report/timeline_html.cc", "report/timeline_svg.cc",
-    "report/timeline_text.cc", "report/verdict_text.cc"
+    "base/message.cc", "base/signal_names.cc", "run/attempt_status.cc", "cli/flags.cc", "inspect/stack_fold.cc",
+    "inspect/unusual_ranks.cc", "plan/show_plan.cc", "report/console_reporter.cc", "report/doctor_text.cc",
+    "report/rank_table.cc", "report/restart_text.cc", "report/stack_text.cc", "report/status_text.cc",
+    "report/timeline_html.cc", "report/timeline_svg.cc", "report/timeline_text.cc", "report/verdict_text.cc"
 }
 # Functions that put a lone word into a text: choice_of(given, "strategy") says 'no such strategy'.
 SPEAKING_CALLS = {"choice_of"}

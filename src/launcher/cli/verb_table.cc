@@ -28,6 +28,8 @@ RankProcess read_process(std::string_view word, int place, const std::string& li
 
 void json(const std::string&, VerbRequest& request) { request.json = true; }
 
+void watch(const std::string&, VerbRequest& request) { request.watch = true; }
+
 void html(const std::string& value, VerbRequest& request) {
   if (value.empty()) throw UserError("'--html' needs the name of a file", "write '--html report.html'");
   request.html_file = value;
@@ -91,6 +93,14 @@ constexpr VerbOption kDoctorOptions[] = {
 };
 
 constexpr VerbOption kJsonAlone[] = {kJson};
+
+constexpr VerbOption kStatusOptions[] = {
+    {"json", "", "Print one JSON object; with --watch one on a line for each look.", json},
+    {"watch", "",
+     "Look again every 2 seconds, until the runs end, and print how each ended. On a terminal the table is drawn in "
+     "its place. Ctrl-C ends only the watching.",
+     watch},
+};
 
 constexpr VerbOption kLogsOptions[] = {
     {"attempt", "N", "Print what was written in this attempt; 0 is the first. Default: the last one.", attempt},
@@ -159,10 +169,11 @@ void take_verb(const Verb& verb, const std::string& word, VerbRequest& request) 
 }
 
 constexpr Verb kVerbs[] = {
-    {"status", VerbRequest::Kind::kStatus, "what runs here, and each rank's last line",
-     "Shows each live run with its start time and attempt, and the state and last line of each rank. RUN selects one "
-     "of the runs.",
-     kJsonAlone, "[RUN]", take_run},
+    {"status", VerbRequest::Kind::kStatus, "what runs here, and what each rank does",
+     "Shows each live run with its start time and attempt, and for each rank its state, how long it has printed "
+     "nothing, CPU, memory, GPUs, training steps a second where known, and its last line. Ranks that are alike share a "
+     "line; a rank that differs from the others is marked. RUN selects one of the runs.",
+     kStatusOptions, "[RUN]", take_run},
     {"logs", VerbRequest::Kind::kLogs, "what ranks of a run wrote",
      "Prints what the ranks of a run wrote, one rank after the other, with the rank in front. RANK is '3', '0,2' or "
      "'0-3,7'; without one all ranks of this host are printed. The default RUN is the last one. On a terminal colours "

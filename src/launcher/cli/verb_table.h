@@ -21,6 +21,7 @@ struct VerbRequest {
   bool help = false;                   ///< only print the help of the verb
   std::string run;                     ///< as typed; empty: not given
   bool json = false;                   ///< print JSON
+  bool watch = false;                  ///< look again and again
   std::string html_file;               ///< the file for the page; empty: no page
   std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
   std::vector<Host> hosts;             ///< to be reached from this host

@@ -1,7 +1,6 @@
 // In: `lrun logs`, a run's events and its log files. Out: the workers' lines on stdout, with the rank in front.
 // run_verb() calls it.
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -172,14 +171,6 @@ class StartLogs {
   std::vector<std::pair<int, LogFileReader>> files_;
 };
 
-/// Waits for a moment; log files on a file system of another host announce no changes. \return false when nobody reads
-/// stdout any more
-bool wait_for_more() {
-  constexpr int kMomentMs = 200;
-  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
-  return ::poll(&out, 1, kMomentMs) <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
-}
-
 /// Of all launchers.
 std::uintmax_t size_of_events(const RunEntry& run) {
   std::uintmax_t all = 0;
@@ -209,7 +200,8 @@ void follow(const std::filesystem::path& folder, StartLogs logs, const VerbReque
       }
       logs.print(over);
     }
-    if (!over && !wait_for_more()) return;
+    constexpr Duration kMoment(200);  // log files on a file system of another host announce no changes
+    if (!over && !wait_while_stdout_is_read(kMoment)) return;
   }
 }
 

@@ -18,18 +18,13 @@ std::int64_t ms_since_epoch() {
   return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string result_of(const RunEntry& run, const std::optional<std::string>& result) {
-  if (run.alive) return "running";
-  const std::string words = result_words(result);
-  return words.empty() ? "lrun was killed" : words;
-}
-
 /// Reads the files of some launchers only, since large jobs are kept, too.
 RunSummary summary_of(RunEntry run) {
   constexpr std::size_t kMostParts = 16;
   run.parts.resize(std::min(run.parts.size(), kMostParts));
   const auto [timeline, result] = read_run(run);
-  RunSummary summary{.id = run.id, .name = run.name, .alive = run.alive, .result = result_of(run, result)};
+  RunSummary summary{
+      .id = run.id, .name = run.name, .alive = run.alive, .result = run.alive ? "running" : result_words(result)};
   if (!timeline) return summary;
   summary.started_ms = timeline->started_ms;
   summary.took_ms = (run.alive ? ms_since_epoch() : timeline->last_ms()) - timeline->started_ms;

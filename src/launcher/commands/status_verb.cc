@@ -1,21 +1,33 @@
+// In: the runs that are alive, as their launchers answer, and /proc. Out: their state on stdout, once or, with --watch,
+// again and again. run_verb() calls it.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "base/console_descriptor.h"
 #include "base/nearest.h"
 #include "base/shortened.h"
+#include "base/split.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/gpu_use.h"
+#include "inspect/rank_meter.h"
 #include "inspect/run_directory.h"
+#include "inspect/unusual_ranks.h"
 #include "process/descendants.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
+#include "report/runs_text.h"
 #include "report/status_text.h"
+#include "report/watched_screen.h"
 
 namespace lrun::launcher {
 namespace {
@@ -45,26 +57,20 @@ void ask(const RunEntry& run, Answers& answers) {
   }
 }
 
-/// Adds what the driver says about the ranks' processes.
-void add_gpus(std::vector<RunStatus>& runs) {
+/// Adds what the kernel and the driver say about the ranks' processes.
+void measure(std::vector<RunStatus>& runs, RankMeter& meter) {
   if (runs.empty()) return;
+  const ProcessTable table = read_process_table();
   const std::vector<ProcessOnGpu> processes = read_gpu_use(kGpuLimit);
-  for (RunStatus& run : runs) add_gpu_use(run, processes, parent_of);
+  for (RunStatus& run : runs) {
+    meter.measure(run, table);
+    add_gpu_use(run, processes, parent_of);
+  }
+  mark_unusual(runs);
 }
 
-}  // namespace
-
-int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
-  const std::filesystem::path state = state_folder(environment);
-  Answers answers;
-  for (const RunEntry& run : living_runs(request.run, state)) ask(run, answers);
-  add_gpus(answers.statuses);
-  std::string text;
-  for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
-  const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
-  if (!some_live) text = fmt::format("no run is alive in '{}'\n", state.string());
-  const bool printed =
-      print_to_stdout(request.json ? status_json(answers.statuses, answers.silent, answers.elsewhere) : text, sink);
+/// Names launchers that are not in the table.
+void tell_of_others(const Answers& answers, MessageSink& sink) {
   for (const std::string& id : answers.silent) {
     sink.error(fmt::format("run '{}' is alive and does not answer: a launcher of it hangs, starts or ends", id));
   }
@@ -72,6 +78,116 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
     sink.note(fmt::format("run '{}' has {} on other hosts, where 'lrun status' shows them: {}", id,
                           counted(parts.size(), "launcher"), shortened(join_words(parts, ", "), kMostNamesBytes)));
   }
+}
+
+/// Keeps messages as lines of a screen.
+class LineSink final : public MessageSink {
+ public:
+  void print(Severity severity, std::string_view text) noexcept override { print_lines(message_line(severity, text)); }
+  void print_lines(std::string_view lines) noexcept override {
+    for (std::string& line : split_lines(lines)) lines_.push_back(std::move(line));
+  }
+  void print_of_job(std::string_view lines) noexcept override { print_lines(lines); }
+  [[nodiscard]] bool colour() const noexcept override { return false; }
+  [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+std::string no_run_text(const std::filesystem::path& state) {
+  return fmt::format("no run is alive in '{}'\n", state.string());
+}
+
+/// `lrun status --watch`: looks again and again, until none of the runs is alive.
+class StatusWatch {
+ public:
+  StatusWatch(const VerbRequest& request, const std::filesystem::path& state, MessageSink& sink)
+      : request_(request), state_(state), sink_(sink), stdout_(STDOUT_FILENO) {}
+
+  int run() {
+    runs_ = living_runs(request_.run, state_);
+    if (runs_.empty() && !request_.json && !print_to_stdout(no_run_text(state_), sink_)) return kExitRefused;
+    for (std::map<std::string, std::string> ended; look(ended); ended = results_of_ended()) {
+      constexpr Duration kBetweenLooks(2000);
+      if (runs_.empty() || !wait_while_stdout_is_read(kBetweenLooks)) return 0;
+    }
+    return kExitRefused;
+  }
+
+ private:
+  /// \param ended  the results of runs that have ended since the last look \return false: stdout takes nothing
+  bool look(const std::map<std::string, std::string>& ended) {
+    Answers answers;
+    for (const RunEntry& run : runs_) ask(run, answers);
+    measure(answers.statuses, meter_);
+    if (request_.json) {
+      return print_to_stdout(status_json(answers.statuses, answers.silent, answers.elsewhere, &ended), sink_);
+    }
+    std::string results;
+    for (const auto& [id, words] : ended) results += fmt::format("run {} has ended: {}\n", id, words);
+    if (runs_.empty()) return print_to_stdout(results, sink_);
+    return stdout_.terminal() ? draw(answers, results) : print_block(answers, results);
+  }
+
+  bool draw(const Answers& answers, const std::string& results) {
+    LineSink remarks;
+    tell_of_others(answers, remarks);
+    if (answers.statuses.empty() && remarks.lines().empty() && results.empty()) return true;  // it ends
+    const auto size = stdout_.size();
+    return print_to_stdout(
+        screen_.draw(results, watched_lines(answers.statuses, remarks.lines(), now_ms(), size), size), sink_);
+  }
+
+  bool print_block(const Answers& answers, const std::string& results) {
+    std::string text = results;
+    for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
+    const bool printed = text.empty() || print_to_stdout(text + "\n", sink_);
+    tell_of_others(answers, sink_);
+    return printed;
+  }
+
+  /// The runs that are not alive any more leave. Without RUN those that have begun come.
+  std::map<std::string, std::string> results_of_ended() {
+    std::map<std::string, std::string> ended;
+    for (const RunEntry& before : std::exchange(runs_, {})) {
+      const std::optional<RunEntry> run = run_in(before.folder);
+      if (run && run->alive) runs_.push_back(*run);
+      if (run && !run->alive) ended[run->id] = result_words(read_run(*run).result);
+    }
+    if (!request_.run.empty()) return ended;
+    for (RunEntry& run : living_runs({}, state_)) {
+      const auto is_it = [&](const RunEntry& known) { return known.folder == run.folder; };
+      if (std::none_of(runs_.begin(), runs_.end(), is_it)) runs_.push_back(std::move(run));
+    }
+    return ended;
+  }
+
+  const VerbRequest& request_;
+  const std::filesystem::path& state_;
+  MessageSink& sink_;
+  ConsoleDescriptor stdout_;
+  std::vector<RunEntry> runs_;
+  RankMeter meter_;
+  WatchedScreen screen_;
+};
+
+}  // namespace
+
+int status_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
+  const std::filesystem::path state = state_folder(environment);
+  if (request.watch) return StatusWatch(request, state, sink).run();
+  Answers answers;
+  for (const RunEntry& run : living_runs(request.run, state)) ask(run, answers);
+  RankMeter meter;
+  measure(answers.statuses, meter);
+  std::string text;
+  for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
+  const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
+  if (!some_live) text = no_run_text(state);
+  const bool printed =
+      print_to_stdout(request.json ? status_json(answers.statuses, answers.silent, answers.elsewhere) : text, sink);
+  tell_of_others(answers, sink);
   return printed && answers.silent.empty() ? 0 : kExitRefused;
 }
 

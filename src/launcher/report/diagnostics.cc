@@ -1,5 +1,6 @@
 #include "report/diagnostics.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -19,6 +20,11 @@ bool print_to_stdout(std::string_view text, MessageSink& sink) noexcept {
   if (error == 0) return true;
   sink.error(std::string("cannot write to standard output: ") + std::strerror(error));
   return false;
+}
+
+bool wait_while_stdout_is_read(Duration moment) noexcept {
+  pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return ::poll(&out, 1, static_cast<int>(moment.count())) <= 0 || (out.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
 }
 
 }  // namespace lrun::launcher

@@ -57,7 +57,8 @@ Columns columns_of(const RunSummary& run) {
 }  // namespace
 
 std::string result_words(const std::optional<std::string>& result_json) {
-  if (!result_json) return {};
+  constexpr const char* kNone = "lrun was killed";
+  if (!result_json) return kNone;
   try {
     const auto result = nlohmann::json::parse(*result_json);
     const auto reason = result.at("reason").get<std::string>();
@@ -67,7 +68,7 @@ std::string result_words(const std::optional<std::string>& result_json) {
     const std::string rank = fmt::format("rank {}: {}", record->rank, ending_words(*record));
     return reason == "worker_failed" || reason == "start_failed" ? rank : reason_words(reason, 0) + ": " + rank;
   } catch (const nlohmann::json::exception&) {
-    return {};
+    return kNone;
   }
 }
 

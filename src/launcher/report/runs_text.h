@@ -23,7 +23,7 @@ struct RunSummary {
 };
 
 /// The result of a run that has ended, from its result.json: 'ok', 'rank 3: exit code 1', 'rank 3: SIGKILL',
-/// 'interrupted: SIGINT', 'timed out'. Empty where there is none.
+/// 'interrupted: SIGINT', 'timed out'. 'lrun was killed' where it left none.
 std::string result_words(const std::optional<std::string>& result_json);
 
 /// A line for each run, below a line that names the columns.

@@ -9,7 +9,6 @@
 
 #include "base/duration.h"
 #include "base/nearest.h"
-#include "base/rank_list.h"
 #include "base/shell_words.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
@@ -17,49 +16,8 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostLineColumns = 120;
 constexpr std::size_t kMostCommandColumns = 60;
-
-/// Ranks with the same status.
-struct StatusGroup {
-  std::vector<int> ranks;
-  std::string state;
-  std::string gpus;
-  std::string last_line;
-};
-
-std::string state_of(const WorkerStatus& worker) {
-  if (!worker.running) return worker.ending;
-  return worker.stopped ? "stopped" : "running";
-}
-
-/// 'GPU 0: 3412 MiB, 87 %'; empty for none.
-std::string gpus_of(const WorkerStatus& worker) {
-  std::string text;
-  for (const GpuUse& use : worker.gpus) {
-    text += fmt::format("{}GPU {}", text.empty() ? "" : "; ", use.gpu);
-    if (use.memory_mib >= 0) text += fmt::format(": {} MiB", use.memory_mib);
-    if (use.percent >= 0) text += fmt::format("{} {} %", use.memory_mib >= 0 ? "," : ":", use.percent);
-  }
-  return text;
-}
-
-std::vector<StatusGroup> grouped(const std::vector<WorkerStatus>& workers) {
-  std::vector<StatusGroup> groups;
-  for (const WorkerStatus& worker : workers) {
-    const std::string state = state_of(worker);
-    const std::string gpus = gpus_of(worker);
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const StatusGroup& group) {
-      return group.state == state && group.gpus == gpus && group.last_line == worker.last_line;
-    });
-    if (same != groups.end()) {
-      same->ranks.push_back(worker.rank);
-    } else {
-      groups.push_back({{worker.rank}, state, gpus, worker.last_line});
-    }
-  }
-  return groups;
-}
+constexpr std::size_t kMostLines = 20;  ///< of ranks that differ in numbers only
 
 std::string phase_text(const RunStatus& status) {
   if (status.suspended) return "suspended";
@@ -116,40 +74,28 @@ std::string command_text(const std::vector<std::string>& argv, std::size_t most)
   return shortened(terminal_safe(text), most);
 }
 
-std::string status_text(const RunStatus& status, std::int64_t now_ms) {
+std::string status_text(const RunStatus& status, std::int64_t now_ms, RankFold fold) {
   if (status.waiting()) return waiting_text(status);
   if (!status.hosts.empty()) return status_of_hosts(status, now_ms);
   std::string text =
       fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
                   terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,
                   terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
-  const std::vector<StatusGroup> groups = grouped(status.workers);
-  std::size_t widest_ranks = 0;
-  std::size_t widest_state = 0;
-  std::size_t widest_gpus = 0;
-  for (const StatusGroup& group : groups) {
-    widest_ranks = std::max(widest_ranks, ranks_text(group.ranks).size());
-    widest_state = std::max(widest_state, group.state.size());
-    widest_gpus = std::max(widest_gpus, group.gpus.size());
-  }
-  for (const StatusGroup& group : groups) {
-    std::string line = fmt::format("  {:{}}  {:{}}  ", ranks_text(group.ranks), widest_ranks,
-                                   terminal_safe(group.state), widest_state);
-    if (widest_gpus > 0) line += fmt::format("{:{}}  ", group.gpus, widest_gpus);
-    line += shortened(terminal_safe(group.last_line), kMostLineColumns);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
+  std::vector<std::string> table = rank_table(status.workers, fold);
+  if (fold == RankFold::kAlike && table.size() > kMostLines) table = rank_table(status.workers, RankFold::kState);
+  for (const std::string& line : table) text += line + "\n";
   return text;
 }
 
 std::string status_json(const std::vector<RunStatus>& runs, const std::set<std::string>& silent,
-                        const std::map<std::string, std::vector<std::string>>& elsewhere) {
+                        const std::map<std::string, std::vector<std::string>>& elsewhere,
+                        const std::map<std::string, std::string>* ended) {
   nlohmann::json list = nlohmann::json::array();
   for (const RunStatus& run : runs) list.push_back(nlohmann::json::parse(to_json(run)));
-  return nlohmann::json{{"schema", 1}, {"runs", list}, {"silent", silent}, {"elsewhere", elsewhere}}.dump(
-             1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  nlohmann::json all{{"schema", 1}, {"runs", list}, {"silent", silent}, {"elsewhere", elsewhere}};
+  if (ended != nullptr) all["ended"] = *ended;
+  const int indent = ended != nullptr ? -1 : 1;
+  return all.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace lrun::launcher

@@ -31,6 +31,7 @@ TEST(Verb, TakesARunAndOptionsInAnyOrder) {
   const VerbRequest expected{.kind = VerbRequest::Kind::kStatus, .run = "r1", .json = true};
   EXPECT_EQ(parse({"status", "r1", "--json"}).verb, expected);
   EXPECT_EQ(parse({"status", "--js", "r1"}).verb, expected) << "a unique beginning is enough";
+  EXPECT_TRUE(parse({"status", "--watch"}).verb.watch);
   EXPECT_EQ(parse({"status"}).verb, VerbRequest{.kind = VerbRequest::Kind::kStatus});
   EXPECT_TRUE(parse({"status", "r1", "-h"}).verb.help);
   EXPECT_TRUE(parse({"status", "--help", "--bogus"}).verb.help);

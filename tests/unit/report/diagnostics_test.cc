@@ -27,5 +27,21 @@ TEST(PrintToStdout, AFullStdoutIsOneError) {
   EXPECT_EQ(sink.text(), "lrun: error: cannot write to standard output: No space left on device\n");
 }
 
+TEST(WaitWhileStdoutIsRead, EndsWithTheReader) {
+  int ends[2] = {};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  Fd reader(ends[0]);
+  const Fd writer(ends[1]);
+  const Fd saved(::dup(STDOUT_FILENO));
+  ::dup2(writer.get(), STDOUT_FILENO);
+  const bool while_read = wait_while_stdout_is_read(Duration(1));
+  reader.reset();
+  constexpr Duration kLongerThanATest(3'600'000);
+  const bool when_not = wait_while_stdout_is_read(kLongerThanATest);
+  ::dup2(saved.get(), STDOUT_FILENO);
+  EXPECT_TRUE(while_read);
+  EXPECT_FALSE(when_not);
+}
+
 }  // namespace
 }  // namespace lrun::launcher

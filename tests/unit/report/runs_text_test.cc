@@ -31,10 +31,10 @@ TEST(RunsText, SaysInAFewWordsHowARunEnded) {
   EXPECT_EQ(words_of_result(hang), "hang: rank 3: SIGSTOP");
 }
 
-TEST(RunsText, HasNoWordsWithoutAResult) {
-  EXPECT_EQ(result_words(std::nullopt), "");
-  EXPECT_EQ(result_words("{}"), "");
-  EXPECT_EQ(result_words(R"({"reason": 1, "culprit": null, "signal": 0})"), "");
+TEST(RunsText, SaysThatLrunWasKilledWithoutAResult) {
+  EXPECT_EQ(result_words(std::nullopt), "lrun was killed");
+  EXPECT_EQ(result_words("{}"), "lrun was killed");
+  EXPECT_EQ(result_words(R"({"reason": 1, "culprit": null, "signal": 0})"), "lrun was killed");
 }
 
 TEST(RunsText, IsALineForEachRunBelowTheNamesOfTheColumns) {

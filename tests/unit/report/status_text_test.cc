@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
+
 namespace lrun::launcher {
 namespace {
 
@@ -24,22 +28,23 @@ TEST(StatusText, SaysTheSameOfManyRanksOnce) {
   EXPECT_EQ(status_text(status, 1'192'000),
             "run 20260102-030405-abcdef (pid 100): running for 3m12s, attempt 0, world size 4, ddp: ./train --name "
             "'my run' 'it'\\''s'\n"
-            "  ranks 0,2  running\n"
-            "  rank 1     running             epoch 3, loss 0.25\n"
-            "  rank 3     exited with code 0  done\n");
+            "  RANK  STATE               LAST LINE\n"
+            "  0,2   running\n"
+            "  1     running             epoch 3, loss 0.25\n"
+            "  3     exited with code 0  done\n");
 }
 
-TEST(StatusText, SaysWhatRanksUseOfGpus) {
+TEST(StatusText, ManyRanksThatDifferInNumbersShareALine) {
   RunStatus status = four_ranks();
-  status.workers[0].gpus = {{0, 3412, 87}};
-  status.workers[0].last_line = "loss 0.25";
-  status.workers[1].gpus = {{1, 300, -1}, {2, -1, 4}};
-  status.workers.resize(3);
-  const std::string text = status_text(status, 0);
-  EXPECT_EQ(text.substr(text.find('\n') + 1),
-            "  rank 0  running  GPU 0: 3412 MiB, 87 %       loss 0.25\n"
-            "  rank 1  running  GPU 1: 300 MiB; GPU 2: 4 %\n"
-            "  rank 2  running\n");
+  status.workers.clear();
+  for (int rank = 0; rank < 64; ++rank) {
+    status.workers.push_back({rank, rank, 101 + rank, true, "", "loss 0." + std::to_string(rank)});
+  }
+  std::string text = status_text(status, 0);
+  EXPECT_EQ(text.substr(text.find('\n') + 1), "  RANK  STATE    LAST LINE\n  0-63  running  loss 0.0\n");
+  status.workers.resize(4);
+  text = status_text(status, 0);
+  EXPECT_NE(text.find("  3     running  loss 0.3\n"), std::string::npos) << text;
 }
 
 TEST(StatusText, SaysWhatTheRunIsDoing) {
@@ -96,12 +101,11 @@ TEST(StatusText, SaysHowLongTheRunGoesOnWhateverTheClockIsSetTo) {
   EXPECT_NE(text.find("running for 3m12s"), std::string::npos) << text;
 }
 
-TEST(StatusText, AWorkersWordsCannotMoveTheCursor) {
-  RunStatus status = four_ranks();
-  status.workers.resize(1);
-  status.workers[0].last_line = "a\x1b[2Jb\x07";
-  const std::string text = status_text(status, 0);
-  EXPECT_EQ(text.substr(text.find('\n') + 1), "  rank 0  running  ab\\x07\n");
+TEST(StatusText, OneLookOfManyIsALineOfJson) {
+  const std::map<std::string, std::string> ended{{"r1", "ok"}};
+  const std::string text = status_json({four_ranks()}, {}, {}, &ended);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  EXPECT_NE(text.find(R"("ended":{"r1":"ok"})"), std::string::npos) << text;
 }
 
 TEST(StatusText, ALongCommandIsCut) {
