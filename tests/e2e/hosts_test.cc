@@ -138,8 +138,7 @@ TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {
                           shell("if [ $RANK = 3 ]; then echo boom >&2; exit 7; fi; exec sleep 1000")),
                    options());
   EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
-  EXPECT_EQ(count(lrun.err(), "lrun: error: rank 3 exited with code 7\n"), 2U)
-      << "seen, and the verdict: " << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "lrun: error: rank 3 exited with code 7\n"), 1U) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), " on b); 3 other workers ")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "boom\n")) << lrun.err();
 }
@@ -344,6 +343,18 @@ TEST_F(Hosts, RunAProgramWrittenForTheLauncherOfDeepSpeed) {
                                  "[3] b --local_rank=1 --deepspeed node 1/2 of 2: two words\n"}) {
     EXPECT_EQ(count(lrun.out(), line), 1U) << line << lrun.out() << lrun.err();
   }
+}
+
+TEST_F(Hosts, AreNotAFile) {
+  const std::string file = (folder_.path() / "nodes.txt").string();
+  std::ofstream(file) << "a\nb\n";
+  LrunProcess::Options in_folder = options();
+  in_folder.before_exec = [path = folder_.path()] { std::filesystem::current_path(path); };
+  LrunProcess lrun({"-H", "nodes.txt", "true"}, in_folder);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_EQ(lrun.err(),
+            "lrun: error: '-H nodes.txt' names a file, and '-H' takes hosts\n"
+            "lrun: hint: write '--hostfile nodes.txt'\n");
 }
 
 TEST_F(Hosts, AreShownInThePlan) {

@@ -11,11 +11,14 @@ namespace lrun::launcher {
 namespace {
 
 /// The other variables that lrun gives to workers, or that lrun, its build or its runtime read.
-constexpr std::array<std::string_view, 20> kContractVariables{
-    "LRUN_RUN_ID",      "LRUN_STRATEGY",      "LRUN_DEVICES",         "LRUN_SEED",         "LRUN_PROGRESS_FD",
-    "LRUN_RESUME",      "LRUN_STATE",         "LRUN_CACHE",           "LRUN_LIBTORCH",     "LRUN_JOB_SECRET",
-    "LRUN_LAUNCH_CALL", "LRUN_NO_CGROUP",     "LRUN_NO_PIDFD",        "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER",
-    "LRUN_SRUN_PORT",   "LRUN_OUTCOME_TOKEN", "LRUN_NTASKS_PER_NODE", "LRUN_JOBS",         "LRUN_SKIP_PACKAGES"};
+constexpr std::array<std::string_view, 15> kContractVariables{
+    "LRUN_RUN_ID",   "LRUN_STRATEGY",     "LRUN_DEVICES",   "LRUN_SEED",       "LRUN_RESUME",
+    "LRUN_STATE",    "LRUN_CACHE",        "LRUN_LIBTORCH",  "LRUN_JOB_SECRET", "LRUN_NO_CGROUP",
+    "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER", "LRUN_JOBS",       "LRUN_SKIP_PACKAGES"};
+
+/// Those that lrun sets for itself. People do not write them, so no hint names one.
+constexpr std::array<std::string_view, 5> kOwnVariables{"LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL", "LRUN_SRUN_PORT",
+                                                        "LRUN_OUTCOME_TOKEN", "LRUN_NTASKS_PER_NODE"};
 
 constexpr std::string_view kPrefix = "LRUN_";
 
@@ -43,7 +46,8 @@ std::optional<GivenValue> value_of(const Flag& flag, const Environment& environm
 }
 
 bool is_contract(std::string_view name) {
-  return std::find(kContractVariables.begin(), kContractVariables.end(), name) != kContractVariables.end();
+  return std::find(kContractVariables.begin(), kContractVariables.end(), name) != kContractVariables.end() ||
+         std::find(kOwnVariables.begin(), kOwnVariables.end(), name) != kOwnVariables.end();
 }
 
 std::vector<std::string> known_variables() {

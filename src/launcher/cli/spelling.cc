@@ -27,31 +27,46 @@ struct ForeignName {
 constexpr ForeignName kForeignNames[] = {
     {"--backend", "--process_group_backend"},
     {"--dist-backend", "--process_group_backend"},
+    {"--cpu", "--accelerator cpu"},
+    {"--cuda", "--accelerator gpu"},
+    {"--gpu", "--devices"},
     {"--gpus", "--devices"},
+    {"-d", "--devices"},
     {"--ngpus", "--devices"},
     {"--gpus-per-node", "--devices"},
     {"--num-processes", "--nproc-per-node"},
     {"--ntasks", "--nproc-per-node"},
     {"--ntasks-per-node", "--nproc-per-node"},
     {"--workers", "--nproc-per-node"},
+    {"--world-size", "--nproc-per-node"},
     {"--nodes", "--num_nodes"},
+    {"-N", "--num_nodes"},
     {"--num-machines", "--num_nodes"},
     {"--machine-rank", "--node-rank"},
+    {"--rank", "--node-rank"},
     {"--main-process-port", "--master-port"},
     {"--restarts", "--max-restarts"},
     {"--retries", "--max-restarts"},
+    {"-x", "--env"},
+    {"--genv", "--env"},
+    {"--cwd", "--chdir"},
+    {"--workdir", "--chdir"},
+    {"--quiet", "--output quiet"},
+    {"-q", "--output quiet"},
 };
 
 [[noreturn]] void refuse_unknown(const std::string& option) {
   const std::string problem = "unknown option '" + option + "'";
+  const bool is_long = option.starts_with("--");
+  const std::string written = is_long ? folded_name(option) : option.substr(0, 2);  // without the number of '-N2'
   for (const auto& [theirs, ours] : kForeignNames) {
-    if (folded_name(option) == theirs) throw UserError(problem, did_you_mean(ours));
+    if (written == theirs) throw UserError(problem, did_you_mean(ours));
   }
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  throw choice_error(problem, option.starts_with("--") ? option : "-" + option, names,
+  throw choice_error(problem, is_long ? option : "-" + option, names,
                      "'lrun --help' lists all options; put '--' before a PROGRAM whose name begins with '-'");
 }
 

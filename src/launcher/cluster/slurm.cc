@@ -18,7 +18,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr int kMostComponents = 128;  // Slurm's own limit
-constexpr const char* kSwitchedOff = "or give '--standalone' to every lrun that should run by itself";
+constexpr const char* kSwitchedOff = "give '--standalone' to every lrun that should run by itself";
 
 /// The number of a variable, from 0 to `most`. \throws UserError  it is not such a number.
 int number_of(const Environment& environment, const char* name, int most) {
@@ -175,7 +175,7 @@ int nodes_of_batch_script(const Environment& environment) {
   if (const int components = components_of(environment); components > 1) {
     throw UserError(
         fmt::format("this job has {} components, and lrun would use only the nodes of the first", components),
-        fmt::format("write 'srun --het-group=0-{} lrun …', {}", components - 1, kSwitchedOff));
+        fmt::format("write 'srun --het-group=0-{} lrun …', or {}", components - 1, kSwitchedOff));
   }
   const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;

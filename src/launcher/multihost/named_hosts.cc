@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -62,6 +63,18 @@ void check_manager(const LaunchRequest& request, const Environment& environment)
                   fmt::format("leave '{}' out, or write 'env -u SLURM_JOB_ID lrun …'", written));
 }
 
+/// '-H hosts.txt'
+void refuse_file_as_host(const LaunchRequest& request) {
+  if (!request.hosts.given() || request.hosts.value.hosts.size() != 1) return;
+  const std::string& name = request.hosts.value.hosts.front().name;
+  const bool looks_like_file = name.ends_with(".txt") || name.starts_with("host");
+  std::error_code error;
+  if (!looks_like_file || !std::filesystem::is_regular_file(name, error)) return;
+  throw UserError(
+      fmt::format("'{}' names a file, and '{}' takes hosts", as_written(request.hosts), request.hosts.origin),
+      fmt::format("write '--hostfile {}'", name));
+}
+
 bool may_be_here(const Host& host) {
   char own[HOST_NAME_MAX + 1] = {};
   if (::gethostname(own, sizeof own - 1) != 0) return false;
@@ -109,6 +122,7 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
         "give one of them");
   }
   const std::string written = hosts_as_written(request);
+  refuse_file_as_host(request);
   std::vector<Host> hosts =
       request.hosts.given() ? request.hosts.value.hosts : hosts_of_file(request.hostfile.value, written);
   if (request.include.given()) hosts = included(hosts, request.include.value, as_written(request.include));

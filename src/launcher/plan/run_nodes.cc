@@ -26,6 +26,11 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
     throw UserError("'" + request.num_nodes.origin + " " + std::to_string(asked) + "' is not a number of nodes",
                     "use 1 to " + std::to_string(kMostNodes));
   }
+  if (request.standalone && !alone && asked > 1 && request.compat == Compat::kLrun) {
+    throw UserError(fmt::format("'--standalone' is a run on this host alone, and '{} {}' asks for {} nodes",
+                                request.num_nodes.origin, asked, asked),
+                    "leave one of them out");
+  }
   std::vector<AllocatedNode> nodes = allocation.nodes;
   const auto count = static_cast<std::size_t>(asked);
   if (request.num_nodes.given() && nodes.size() > count) nodes.resize(count);

@@ -169,9 +169,11 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
       if (program.find('/') != std::string::npos) return "check the path";
-      return facts.given_to_python
-                 ? fmt::format("check the folder that you are in; '--no-python' looks for '{}' on PATH", program)
-                 : fmt::format("no '{}' on PATH; a program in this folder is './{}'", program, program);
+      if (facts.given_to_python) {
+        return fmt::format("check the folder that you are in; '--no-python' looks for '{}' on PATH", program);
+      }
+      return facts.is_in_folder ? fmt::format("no '{}' on PATH; the one in this folder is './{}'", program, program)
+                                : fmt::format("there is no '{}' on PATH or in this folder", program);
     case EISDIR:
       return "name the program in it";
     case EACCES:

@@ -24,6 +24,7 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
   if (program == "version") return "--version";
   if (program == "run" || program == "launch") return "PROGRAM";
+  if (program == "list" || program == "history") return "runs";
   std::vector<std::string> verbs;
   for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);
   return nearest_word(program, verbs).value_or("");
@@ -85,6 +86,7 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
                                                  .nearest_verb = nearest_verb(program, plan),
                                                  .nearest_file = nearest_file(program, plan),
                                                  .script = program != typed ? typed : std::string(),
+                                                 .is_in_folder = ::access(file_of(typed, plan).c_str(), F_OK) == 0,
                                                  .given_to_python = problem.given_to_python});
   return UserError(text.what, text.hint);
 }

@@ -65,6 +65,13 @@ unsigned machine_of(const std::filesystem::path& file) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 ? header.e_machine : EM_NONE;
 }
 
+/// 'beta:2'
+bool is_host_with_workers(const std::string& word) {
+  const std::size_t colon = word.find(':');
+  if (colon == 0 || colon == std::string::npos || colon + 1 == word.size()) return false;
+  return word.find('/') == std::string::npos && word.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+}
+
 std::string advice_about_machine(const std::filesystem::path& file) {
   const unsigned machine = machine_of(file);
   const unsigned own = machine_of("/proc/self/exe");
@@ -80,6 +87,12 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   const bool is_there = std::filesystem::exists(file, error);
   if (!is_there && is_launcher(program)) {
     return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
+  }
+  if (program.find('/') == std::string::npos && std::filesystem::is_directory(file, error)) {
+    return fmt::format("'{}' is a folder: name the program in it", program);
+  }
+  if (!is_there && is_host_with_workers(program)) {
+    return fmt::format("hosts are one word, with commas between them: '-H HOST:4,{}'", program);
   }
   if (!is_there && program.find(' ') != std::string::npos) {
     return fmt::format("the whole command is one word: without the quotes it is 'lrun {}'", program);

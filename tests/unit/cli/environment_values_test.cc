@@ -98,6 +98,10 @@ TEST(EnvironmentValues, AnUnknownVariableIsOneWarning) {
   EXPECT_EQ(parsed.warnings,
             (std::vector<std::string>{"variable 'LRUN_DEVICE' is unknown and ignored; did you mean 'LRUN_DEVICES'?",
                                       "variable 'LRUN_XYZZYXYZZY' is unknown and ignored"}));
+  EXPECT_EQ(parse({"p"}, {{"LRUN_DEVICES_PER_NODE", "2"}}).warnings,
+            (std::vector<std::string>{"variable 'LRUN_DEVICES_PER_NODE' is unknown and ignored; did you mean "
+                                      "'LRUN_NPROC_PER_NODE'?"}))
+      << "LRUN_NTASKS_PER_NODE is no variable for people";
 }
 
 TEST(EnvironmentValues, ContractVariablesAreKnown) {

@@ -79,6 +79,9 @@ TEST(EveryFlag, SaysWhatIsWrongFirst) {
 TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
   const std::vector<std::pair<std::string, std::string>> names{{"--backend", "--process_group_backend"},
                                                                {"--gpus", "--devices"},
+                                                               {"--cpu", "--accelerator cpu"},
+                                                               {"-N", "--num_nodes"},
+                                                               {"-N2", "--num_nodes"},
                                                                {"--restarts", "--max-restarts"},
                                                                {"--num_processes", "--nproc-per-node"}};
   for (const auto& [theirs, ours] : names) {

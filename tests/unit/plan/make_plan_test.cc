@@ -23,6 +23,13 @@ TEST(MakePlan, OfEightDevicesOnFourNodesHas32Ranks) {
   EXPECT_EQ(plan.nodes[3].name, "");
 }
 
+TEST(MakePlan, OfOneHostAloneHasNoOtherNodes) {
+  LaunchRequest request = request_for_nodes("1", 2);
+  request.standalone = true;
+  EXPECT_THAT(refusal_of([&] { plan_of(request, cpu_node()); }),
+              mentions({"'--standalone' is a run on this host alone", " 2' asks for 2 nodes"}));
+}
+
 TEST(MakePlan, OfOneNodeIsOnLoopback) {
   const LaunchPlan plan = plan_of(request_for("3"), cpu_node());
   EXPECT_EQ(plan.world_size, 3);

@@ -164,7 +164,10 @@ TEST(VerdictText, HintsAtTheCureOfAProgramThatCannotRun) {
   verdict.culprit->value = ENOENT;
   EXPECT_EQ(verdict_text(verdict, {.program = "train"}),
             "lrun: error: cannot run 'train': No such file or directory\n"
-            "lrun: hint: no 'train' on PATH; a program in this folder is './train'\n");
+            "lrun: hint: there is no 'train' on PATH or in this folder\n");
+  EXPECT_EQ(verdict_text(verdict, {.program = "train", .is_in_folder = true}),
+            "lrun: error: cannot run 'train': No such file or directory\n"
+            "lrun: hint: no 'train' on PATH; the one in this folder is './train'\n");
   verdict.culprit->value = EACCES;
   EXPECT_EQ(verdict_text(verdict, {.program = "./train"}),
             "lrun: error: cannot run './train': Permission denied\n"

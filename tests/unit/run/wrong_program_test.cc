@@ -36,6 +36,8 @@ class WrongProgram : public ::testing::Test {
     return "";
   }
 
+  [[nodiscard]] std::filesystem::path folder() const { return folder_.path(); }
+
  private:
   test::TemporaryFolder folder_;
 };
@@ -44,6 +46,13 @@ TEST_F(WrongProgram, IsAWholeCommandLine) {
   EXPECT_THAT(advice("./train --lr 1"), HasSubstr("without the quotes it is 'lrun ./train --lr 1'"));
   write("my train", "");
   EXPECT_EQ(advice("my train"), "") << "a file may be called so";
+}
+
+TEST_F(WrongProgram, IsAFolderOrAHost) {
+  std::filesystem::create_directory(folder() / "data");
+  EXPECT_EQ(advice("data"), "'data' is a folder: name the program in it");
+  EXPECT_EQ(advice("beta:2"), "hosts are one word, with commas between them: '-H HOST:4,beta:2'");
+  for (const char* const other : {"beta:", ":2", "a/b:2", "b:c"}) EXPECT_EQ(advice(other), "") << other;
 }
 
 TEST_F(WrongProgram, IsANotebookOrASourceFile) {
