@@ -66,7 +66,7 @@ std::string text_in(const Json& json, const char* name, std::size_t most = kMost
 
 }  // namespace
 
-std::vector<std::string> python_question(const std::string& path) { return {path, "-c", kQuestion}; }
+std::vector<std::string> python_question(const std::string& path) { return {path, "-B", "-c", kQuestion}; }
 
 std::optional<PythonFacts> parse_python_answer(std::string_view output) {
   const Json json = Json::parse(last_line_of(output), nullptr, false);

@@ -11,7 +11,7 @@ namespace lrun::launcher {
 
 /// The words that make the Python at `path` print what it is, which torch it has, and where that finds NCCL. Torch is
 /// not imported, which takes seconds: its version.py and the files that pip keeps beside it are read. Nothing of the
-/// working folder is imported.
+/// working folder is imported, and no file is written.
 std::vector<std::string> python_question(const std::string& path);
 
 /// Reads the answer: JSON in the last line, as sitecustomize may print, too. Any bytes are accepted. Of the facts,
