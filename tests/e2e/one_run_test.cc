@@ -70,6 +70,8 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   EXPECT_EQ(verb({"runs"}), "no run is kept in '" + state_.path().string() + "'\n");
   const std::string id = status.substr(4, status.find(" (pid") - 4);
   EXPECT_TRUE(contains(verb({"status", id}), "run " + id + " (pid "));
+  LrunProcess watch({"status", "--watch", id}, {.environment = {{"LRUN_STATE", state_.path().string()}}});
+  ASSERT_TRUE(watch.read_until([&] { return count(watch.out(), ": waiting for ") == 2; })) << watch.out();
 
   LrunProcess& third = job.start({"--node-rank", "2"}, program, shared_);
   for (LrunProcess* const launcher : {&first, &second, &third})
@@ -78,6 +80,7 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   EXPECT_EQ(folders().size(), 1U) << "each has a part of the job's folder, and none of another";
   end();
   expect_success({&first, &second, &third});
+  EXPECT_EQ(watch.wait().code, 0) << watch.err();
 }
 
 TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {

@@ -150,17 +150,21 @@ class StatusWatch {
   /// The runs that are not alive any more leave. Without RUN those that have begun come.
   std::map<std::string, std::string> results_of_ended() {
     std::map<std::string, std::string> ended;
-    for (const RunEntry& before : std::exchange(runs_, {})) {
+    const std::vector<RunEntry> living = living_runs({}, state_);
+    for (RunEntry& before : std::exchange(runs_, {})) {
       const std::optional<RunEntry> run = run_in(before.folder);
-      if (run && run->alive) runs_.push_back(*run);
+      if (run ? run->alive : has(living, before)) runs_.push_back(run ? *run : std::move(before));
       if (run && !run->alive) ended[run->id] = result_words(read_run(*run).result);
     }
     if (!request_.run.empty()) return ended;
-    for (RunEntry& run : living_runs({}, state_)) {
-      const auto is_it = [&](const RunEntry& known) { return known.folder == run.folder; };
-      if (std::none_of(runs_.begin(), runs_.end(), is_it)) runs_.push_back(std::move(run));
+    for (const RunEntry& run : living) {
+      if (!has(runs_, run)) runs_.push_back(run);
     }
     return ended;
+  }
+
+  static bool has(const std::vector<RunEntry>& runs, const RunEntry& run) {
+    return std::any_of(runs.begin(), runs.end(), [&](const RunEntry& known) { return known.folder == run.folder; });
   }
 
   const VerbRequest& request_;

@@ -53,7 +53,7 @@ struct Timeline {
   std::size_t command_line_bytes = 0;     ///< of one that was too long to be kept, else 0
   std::string folder;                     ///< in which that was typed
   std::string strategy;
-  std::string plan;  ///< as --dry-run shows it; empty: an older lrun did not tell
+  std::string plan;    ///< as --dry-run shows it; empty: an older lrun did not tell
   int world_size = 0;  ///< 0: a head does not know it
   std::int64_t started_ms = 0;
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
