@@ -93,6 +93,30 @@ TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {
   EXPECT_TRUE(folders().empty()) << folders().front();
 }
 
+TEST_F(OneRun, TellsTheRanksOfAllNodesOnAnyOfThem) {
+  const Words program = shell("echo of $RANK; while [ ! -e " + end_.string() + " ]; do sleep 0.01; done");
+  Job job({"--num_nodes", "3"});
+  std::vector<LrunProcess*> nodes;
+  for (const char* const rank : {"0", "1", "2"}) nodes.push_back(&job.start({"--node-rank", rank}, program));
+  for (LrunProcess* const node : nodes) ASSERT_TRUE(node->wait_for("of ")) << node->err();
+  for (LrunProcess* const node : nodes) {
+    const LrunProcess::Options of_node{.environment = {{"LRUN_STATE", node->state().string()}}};
+    std::string status;
+    const auto shows_all = [&] {
+      LrunProcess asked({"status"}, of_node);
+      EXPECT_EQ(asked.wait().code, 0) << asked.err();
+      status = asked.out();
+      return contains(status, "rank 0 ") && contains(status, "rank 1 ") && contains(status, "rank 2 ");
+    };
+    EXPECT_TRUE(eventually(shows_all)) << status;
+    EXPECT_TRUE(status.starts_with("run ")) << status;
+    EXPECT_TRUE(contains(status.substr(0, status.find('\n')), "(pid " + std::to_string(node->pid()) + " on "))
+        << status;
+  }
+  end();
+  for (LrunProcess* const node : nodes) EXPECT_EQ(node->wait().code, 0) << node->err();
+}
+
 TEST_F(OneRun, NamesTheHostAndTheFilesOfACulprit) {
   const Words program = shell("if [ $RANK = 1 ]; then echo last words; exit 7; fi; exec sleep 1000");
   Job job({"--num_nodes", "2"});

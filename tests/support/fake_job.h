@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rendezvous/job_member.h"
@@ -14,6 +15,8 @@ namespace lrun::launcher {
 class FakeJob final : public JobMember {
  public:
   void set_events(JobEvents& to) override { events = &to; }
+  void set_status(StatusCalls to) override { status = std::move(to); }
+  void ask_status() override { add("ask"); }
   void stopping(const std::string& text) override {
     notice = stop_notice_from_json(text);
     add("stopping");
@@ -34,6 +37,7 @@ class FakeJob final : public JobMember {
   std::vector<std::string> calls;
   std::optional<StopNotice> notice;  ///< the last one
   std::string reported;
+  StatusCalls status;
   bool is_dispensable = true;
   bool successors = false;
   std::function<void(const std::string& call)> called;

@@ -16,6 +16,7 @@
 namespace lrun::launcher {
 namespace {
 
+constexpr Duration kAnswerLimit(2000);
 constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
@@ -92,16 +93,34 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
 }
 
 std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {
-  constexpr Duration kLimit(2000);
   std::vector<LivingLauncher> launchers;
   for (const std::filesystem::path& part : run.parts) {
     if (is_stale(part)) continue;
-    const ControlAnswer answer = ask_run(part, "status", kLimit);
+    const ControlAnswer answer = ask_run(part, "status", kAnswerLimit);
     std::error_code error;  // one that waited for its job has begun, or ended, since
     if (answer.kind == ControlAnswer::Kind::kNoRun && !std::filesystem::exists(part, error)) continue;
     launchers.push_back({part, run_status_from_json(answer.text), answer.kind == ControlAnswer::Kind::kElsewhere});
   }
   return launchers;
+}
+
+std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers) {
+  const auto has_answered = [](const LivingLauncher& launcher) {
+    return launcher.status && launcher.status->hosts.empty();  // a head is none of the nodes
+  };
+  const auto answers = std::count_if(launchers.begin(), launchers.end(), has_answered);
+  const auto has_others = [&](const LivingLauncher& launcher) {
+    return has_answered(launcher) && launcher.status->nodes > answers;
+  };
+  const auto asked = std::find_if(launchers.begin(), launchers.end(), has_others);
+  if (asked == launchers.end()) return {};
+  std::vector<RunStatus> others = job_status_from_json(ask_run(asked->folder, "job", kAnswerLimit).text);
+  std::erase_if(others, [&](const RunStatus& other) {
+    return std::any_of(launchers.begin(), launchers.end(), [&](const LivingLauncher& launcher) {
+      return launcher.status && launcher.status->host == other.host && launcher.status->pid == other.pid;
+    });
+  });
+  return others;
 }
 
 RunFiles read_run(const RunEntry& run) {

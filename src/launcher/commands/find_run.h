@@ -32,6 +32,9 @@ struct LivingLauncher {
 };
 std::vector<LivingLauncher> ask_launchers(const RunEntry& run);
 
+/// The launchers of the same job that these have not answered for: one of these asks them.
+std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers);
+
 /// The files that the launchers of a run have written.
 struct RunFiles {
   std::optional<Timeline> timeline;   ///< the course of the run, as their events tell it; empty: they left none

@@ -1,5 +1,5 @@
-// In: the runs that are alive, as their launchers answer, and /proc. Out: their state on stdout, once or, with --watch,
-// again and again. run_verb() calls it.
+// In: the runs that are alive, as their launchers here and on other nodes answer, and /proc. Out: their state on stdout,
+// once or, with --watch, again and again. run_verb() calls it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,24 +41,44 @@ std::int64_t now_ms() {
 
 struct Answers {
   std::vector<RunStatus> statuses;
+  std::vector<RunStatus> others;                              ///< of launchers on other hosts
   std::set<std::string> silent;                               ///< ids of runs
+  std::map<std::string, std::size_t> untold;                  ///< launchers of runs that the others could not ask
   std::map<std::string, std::vector<std::string>> elsewhere;  ///< the parts of runs that are on other hosts
 };
 
+/// Launchers of the job that have not told their status, while those of this host have.
+std::size_t count_untold(const std::vector<LivingLauncher>& here, const std::vector<RunStatus>& others) {
+  std::size_t nodes = 0;
+  std::size_t told = others.size();
+  for (const LivingLauncher& launcher : here) {
+    if (!launcher.status && !launcher.is_elsewhere) return 0;  // a silent one is told of by itself
+    if (!launcher.status || !launcher.status->hosts.empty() || launcher.status->waiting()) continue;
+    nodes = std::max(nodes, static_cast<std::size_t>(launcher.status->nodes));
+    ++told;
+  }
+  return nodes > told ? nodes - told : 0;
+}
+
 void ask(const RunEntry& run, Answers& answers) {
-  for (LivingLauncher& launcher : ask_launchers(run)) {
+  std::vector<LivingLauncher> launchers = ask_launchers(run);
+  const std::vector<RunStatus> others = ask_others(launchers);
+  if (const std::size_t untold = count_untold(launchers, others); untold > 0) answers.untold[run.id] = untold;
+  answers.others.insert(answers.others.end(), others.begin(), others.end());
+  for (LivingLauncher& launcher : launchers) {
     if (launcher.status) {
       answers.statuses.push_back(*std::move(launcher.status));
     } else if (launcher.is_elsewhere) {
-      answers.elsewhere[run.id].push_back(launcher.folder.filename().string());
+      if (others.empty()) answers.elsewhere[run.id].push_back(launcher.folder.filename().string());
     } else if (!is_stale(launcher.folder)) {  // else it has ended since
       answers.silent.insert(run.id);
     }
   }
 }
 
-/// Adds what the kernel and the driver say about the ranks' processes.
-void measure(std::vector<RunStatus>& runs, RankMeter& meter) {
+/// Adds what the kernel and the driver say about the processes of ranks here, and then the launchers elsewhere.
+void complete(Answers& answers, RankMeter& meter) {
+  std::vector<RunStatus>& runs = answers.statuses;
   if (runs.empty()) return;
   const ProcessTable table = read_process_table();
   const std::vector<ProcessOnGpu> processes = read_gpu_use(kGpuLimit);
@@ -67,10 +87,15 @@ void measure(std::vector<RunStatus>& runs, RankMeter& meter) {
     add_gpu_use(run, processes, parent_of);
   }
   mark_unusual(runs);
+  runs.insert(runs.end(), answers.others.begin(), answers.others.end());
 }
 
 /// Names launchers that are not in the table.
 void tell_of_others(const Answers& answers, MessageSink& sink) {
+  for (const auto& [id, launchers] : answers.untold) {
+    sink.note(
+        fmt::format("run '{}' has {} on other nodes that did not answer in time", id, counted(launchers, "launcher")));
+  }
   for (const std::string& id : answers.silent) {
     sink.error(fmt::format("run '{}' is alive and does not answer: a launcher of it hangs, starts or ends", id));
   }
@@ -120,7 +145,7 @@ class StatusWatch {
   bool look(const std::map<std::string, std::string>& ended) {
     Answers answers;
     for (const RunEntry& run : runs_) ask(run, answers);
-    measure(answers.statuses, meter_);
+    complete(answers, meter_);
     if (request_.json) {
       return print_to_stdout(status_json(answers.statuses, answers.silent, answers.elsewhere, &ended), sink_);
     }
@@ -184,7 +209,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   Answers answers;
   for (const RunEntry& run : living_runs(request.run, state)) ask(run, answers);
   RankMeter meter;
-  measure(answers.statuses, meter);
+  complete(answers, meter);
   std::string text;
   for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();

@@ -1,3 +1,4 @@
+// In: commands of clients. Out: the answers of a living run. RunRecord, WaitingRecord and HeadRecord make one.
 #include "inspect/control_socket.h"
 
 #include <sys/socket.h>
@@ -70,8 +71,17 @@ void ControlSocket::read_from(int id) {
     if (count <= 0 || client.received.size() > kMostCommandBytes) clients_.erase(id);
     return;
   }
-  client.reply = answer_(std::string_view(client.received).substr(0, end)) + "\n";
   client.readable.cancel();
+  const std::string command = client.received.substr(0, end);
+  answer_(command, [this, id, lives = std::weak_ptr(lives_)](const std::string& line) {
+    if (!lives.expired()) reply_to(id, line);
+  });
+}
+
+void ControlSocket::reply_to(int id, const std::string& line) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end()) return;
+  client->second.reply = line + "\n";
   write_to(id);
 }
 

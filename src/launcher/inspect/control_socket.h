@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,8 +18,10 @@ namespace lrun::launcher {
 /// not finish its line, or does not read its answer, in ten seconds is dropped. It does nothing while it has no client.
 class ControlSocket {
  public:
-  /// A command without its newline → a line of JSON without newline. Called on the loop's thread.
-  using Answer = std::function<std::string(std::string_view command)>;
+  /// Takes the answer, a line of JSON without newline; once, now or later. Does nothing when the client is gone.
+  using Reply = std::function<void(const std::string& line)>;
+  /// A command without its newline. Called on the loop's thread.
+  using Answer = std::function<void(std::string_view command, const Reply& reply)>;
 
   /// \param folder  must outlive the socket.
   /// \throws std::system_error  the socket cannot be made there.
@@ -40,6 +43,7 @@ class ControlSocket {
   void accept_clients();
   void accept_client();
   void read_from(int id);
+  void reply_to(int id, const std::string& line);
   void write_to(int id);
 
   EventLoop& loop_;
@@ -50,6 +54,7 @@ class ControlSocket {
   EventLoop::Timer again_;  // only while descriptors have run out
   std::map<int, Client> clients_;
   int last_id_ = 0;
+  std::shared_ptr<int> lives_ = std::make_shared<int>();  ///< for replies that come later
 };
 
 }  // namespace lrun::launcher

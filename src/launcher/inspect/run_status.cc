@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/shortened.h"
 
 namespace lrun::launcher {
 namespace {
@@ -65,7 +66,7 @@ bool in_range(const RunStatus& status) {
     if (worker.rank < 0 || worker.local_rank < 0 || worker.pid <= 0) return false;
   }
   const int least_workers = status.hosts.empty() ? 1 : 0;
-  return status.pid > 0 && status.world_size >= least_workers && status.attempt >= 0;
+  return status.pid > 0 && status.world_size >= least_workers && status.attempt >= 0 && status.nodes > 0;
 }
 
 }  // namespace
@@ -77,6 +78,8 @@ std::string to_json(const RunStatus& status) {
   for (const HostStatus& host : status.hosts) hosts.push_back({{"host", host.name}, {"state", host.state}});
   const Json json{{"schema", 1},
                   {"run_id", status.run_id},
+                  {"host", status.host},
+                  {"nodes", status.nodes},
                   {"pid", status.pid},
                   {"started_ms", status.started_ms},
                   {"running_ms", status.running_ms},
@@ -95,11 +98,45 @@ std::string to_json(const RunStatus& status) {
   return json_text(json);
 }
 
+std::string to_json_within(RunStatus status, std::size_t most) {
+  status.argv.clear();
+  for (const std::size_t line_bytes : {400U, 100U, 30U, 0U}) {
+    for (WorkerStatus& worker : status.workers) {
+      worker.last_line = line_bytes == 0 ? std::string() : shortened(worker.last_line, line_bytes);
+    }
+    std::string json = to_json(status);
+    if (json.size() <= most) return json;
+  }
+  status.workers.clear();
+  return to_json(status);
+}
+
+std::string to_json(const std::vector<RunStatus>& of_job) {
+  Json launchers = Json::array();
+  for (const RunStatus& status : of_job) launchers.push_back(to_json(status));
+  return json_text({{"schema", 1}, {"launchers", launchers}});
+}
+
+std::vector<RunStatus> job_status_from_json(std::string_view text) {
+  std::vector<RunStatus> all;
+  try {
+    const Json json = Json::parse(text);
+    for (const Json& launcher : json.at("launchers")) {
+      if (auto status = run_status_from_json(launcher.get<std::string>())) all.push_back(*std::move(status));
+    }
+  } catch (const Json::exception&) {  // what could be read counts
+    return all;
+  }
+  return all;
+}
+
 std::optional<RunStatus> run_status_from_json(std::string_view text) {
   try {
     const Json json = Json::parse(text);
     RunStatus status;
     status.run_id = json.at("run_id").get<std::string>();
+    status.host = json.value("host", std::string());
+    status.nodes = json.value("nodes", 1);  // in_range() looks
     status.pid = json.at("pid").get<pid_t>();
     status.started_ms = json.at("started_ms").get<std::int64_t>();
     status.running_ms = json.value("running_ms", std::int64_t{0});

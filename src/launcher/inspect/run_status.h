@@ -67,6 +67,8 @@ struct HostStatus {
 /// A living run as its control socket describes it.
 struct RunStatus {
   std::string run_id;
+  std::string host = {};        ///< of the launcher
+  int nodes = 1;                ///< launchers of the job
   pid_t pid = 0;                ///< of lrun as a shell knows it
   std::int64_t started_ms = 0;  ///< since the epoch
   std::int64_t running_ms = 0;  ///< since then, also where the clock was set; 0: an older launcher lacks it
@@ -89,6 +91,14 @@ struct RunStatus {
 
 /// One line of JSON, `schema` 1. Bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunStatus& status);
+
+/// The same of at most `most` bytes, for other launchers: without the command, and lines are cut, or left out with all
+/// that is told of ranks.
+std::string to_json_within(RunStatus status, std::size_t most);
+
+/// A launcher's answer about its whole job, and those that can be read of such an answer.
+std::string to_json(const std::vector<RunStatus>& of_job);
+std::vector<RunStatus> job_status_from_json(std::string_view text);
 
 /// Empty when `text` is not such an object or holds a value out of its range.
 std::optional<RunStatus> run_status_from_json(std::string_view text);

@@ -49,7 +49,8 @@ void HeadRecord::begin(const Head& head) {
   has_begun_ = true;
   began_ = std::chrono::steady_clock::now();
   began_ms_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
-  record_.set_answer([this, &head](std::string_view /*command*/) { return answer(head); });
+  record_.set_answer(
+      [this, &head](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(answer(head)); });
   record_.make_folders(false);
   record_.open();
   record_.head_started(plan_);

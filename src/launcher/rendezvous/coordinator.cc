@@ -159,6 +159,12 @@ void Coordinator::received(ConnectionId from, const LauncherMessage& message, St
       round_->report(from, message.text, merge_);
       finish_round_if_reported(now);
       break;
+    case Kind::kAsk:
+      if (is_member) outbox_.send(round_->members(from), {.kind = Kind::kAsk, .asker = from});
+      break;
+    case Kind::kStatus:
+      if (roster_.has(message.asker)) outbox_.send(message.asker, {.kind = Kind::kStatus, .text = message.text});
+      break;
     case Kind::kReady:
       ready(from, message, now);
       break;

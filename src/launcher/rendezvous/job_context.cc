@@ -103,6 +103,12 @@ void JobContext::received(const LauncherMessage& message) {
       return begin(message);
     case Kind::kWaiting:
       return events->waiting(message.text);
+    case Kind::kAsk:
+      if (status.own) link->send({.kind = Kind::kStatus, .text = status.own(), .asker = message.asker});
+      return;
+    case Kind::kStatus:
+      if (status.other) status.other(message.text);
+      return;
     case Kind::kRejected:
       return rejected(message);
     case Kind::kSpare:

@@ -13,6 +13,7 @@
 #include "rendezvous/endpoint_watch.h"
 #include "rendezvous/etcd_election.h"
 #include "rendezvous/job_events.h"
+#include "rendezvous/job_member.h"
 #include "rendezvous/job_servers.h"
 #include "rendezvous/launcher_link.h"
 #include "rendezvous/round_part.h"
@@ -94,6 +95,7 @@ class JobContext {
   JobServers servers;
   RoundPart part;
   JobEvents* events;
+  JobMember::StatusCalls status;
   std::function<void(int connection)> connection_changed;  ///< outlives the link, whose end it is told
   std::unique_ptr<EtcdElection> election;                  ///< only with an etcd
   std::unique_ptr<LauncherLink> link;                      ///< empty: the leader is looked for

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "rendezvous/clock_offset.h"
@@ -18,6 +19,15 @@ class JobMember {
 
   /// From now on `events` is called; it must live until the next call, or as long as the loop runs.
   virtual void set_events(JobEvents& events) = 0;
+
+  /// The question that any node asks all others, for people.
+  struct StatusCalls {
+    std::function<std::string()> own;                      ///< the status of this node, at most kMostReportBytes
+    std::function<void(const std::string& status)> other;  ///< another node has answered
+  };
+  virtual void set_status(StatusCalls calls) = 0;
+  /// Asks all other nodes of the round for their status. One that is lost does not answer.
+  virtual void ask_status() = 0;
 
   /// The workers of this node are being stopped; the others' are to be, too.
   virtual void stopping(const std::string& text) = 0;

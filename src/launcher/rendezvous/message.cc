@@ -20,15 +20,33 @@ using Kind = LauncherMessage::Kind;
 constexpr std::size_t kLengthBytes = 4;
 constexpr unsigned kBitsOfByte = 8;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 24> kKinds{{
-    {Kind::kJoin, "join"},          {Kind::kHeartbeat, "beat"},     {Kind::kStopping, "stopping"},
-    {Kind::kBegun, "begun"},        {Kind::kReport, "report"},      {Kind::kReady, "ready"},
-    {Kind::kDropOut, "leave"},      {Kind::kLeaderless, "adrift"},  {Kind::kLeave, "bye"},
-    {Kind::kRejected, "refused"},   {Kind::kWaiting, "waiting"},    {Kind::kSpare, "spare"},
-    {Kind::kBegin, "begin"},        {Kind::kKnownToAll, "settled"}, {Kind::kHeartbeatAck, "echo"},
-    {Kind::kStop, "stop"},          {Kind::kInvite, "invite"},      {Kind::kRedirect, "elsewhere"},
-    {Kind::kHasBegun, "has_begun"}, {Kind::kLost, "lost"},          {Kind::kResize, "resize"},
-    {Kind::kOver, "over"},          {Kind::kEnded, "ended"},        {Kind::kNoRendezvous, "no_meeting"},
+constexpr std::array<std::pair<Kind, std::string_view>, 26> kKinds{{
+    {Kind::kJoin, "join"},
+    {Kind::kHeartbeat, "beat"},
+    {Kind::kStopping, "stopping"},
+    {Kind::kBegun, "begun"},
+    {Kind::kReport, "report"},
+    {Kind::kReady, "ready"},
+    {Kind::kDropOut, "leave"},
+    {Kind::kLeaderless, "adrift"},
+    {Kind::kLeave, "bye"},
+    {Kind::kRejected, "refused"},
+    {Kind::kWaiting, "waiting"},
+    {Kind::kSpare, "spare"},
+    {Kind::kBegin, "begin"},
+    {Kind::kKnownToAll, "settled"},
+    {Kind::kHeartbeatAck, "echo"},
+    {Kind::kStop, "stop"},
+    {Kind::kInvite, "invite"},
+    {Kind::kRedirect, "elsewhere"},
+    {Kind::kHasBegun, "has_begun"},
+    {Kind::kLost, "lost"},
+    {Kind::kResize, "resize"},
+    {Kind::kOver, "over"},
+    {Kind::kEnded, "ended"},
+    {Kind::kNoRendezvous, "no_meeting"},
+    {Kind::kAsk, "ask"},
+    {Kind::kStatus, "status"},
 }};
 
 std::string_view kind_name(Kind kind) {
@@ -49,6 +67,7 @@ std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
   message.node = json.value("node", std::string());
   message.spare = json.value("spare", std::string());
   if (json.contains("sent_ns")) message.sent_ns = json_integer<std::int64_t>(json.at("sent_ns"));
+  if (json.contains("asker")) message.asker = static_cast<ConnectionId>(json_integer<std::int64_t>(json.at("asker")));
   if (json.contains("steady_ns")) message.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   if (json.contains("wall_ns")) message.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   if (json.contains("attempt")) message.attempt = json_integer(json.at("attempt"));
@@ -93,6 +112,7 @@ Json common_part(const LauncherMessage& message) {
   if (!message.node.empty()) json["node"] = message.node;
   if (!message.spare.empty()) json["spare"] = message.spare;
   if (message.sent_ns != 0) json["sent_ns"] = message.sent_ns;
+  if (message.asker != 0) json["asker"] = message.asker;
   if (message.steady_ns != 0) json["steady_ns"] = message.steady_ns;
   if (message.wall_ns != 0) json["wall_ns"] = message.wall_ns;
   if (message.attempt != 0) json["attempt"] = message.attempt;

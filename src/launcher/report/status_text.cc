@@ -78,7 +78,8 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms, RankFold f
   if (status.waiting()) return waiting_text(status);
   if (!status.hosts.empty()) return status_of_hosts(status, now_ms);
   std::string text =
-      fmt::format("run {} (pid {}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
+      fmt::format("run {} (pid {}{}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id),
+                  status.pid, status.nodes > 1 ? " on " + terminal_safe(status.host) : std::string(),
                   terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,
                   terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
   std::vector<std::string> table = rank_table(status.workers, fold);

@@ -168,8 +168,9 @@ class RendezvousWait : public JobEvents {
   /// Most jobs begin before it is worth a folder.
   void show_wait() {
     try {
-      record_.emplace(loop_, folder_of_run(plan_, environment_), part_of(plan_),
-                      [this](std::string_view /*command*/) { return to_json(status()); });
+      record_.emplace(
+          loop_, folder_of_run(plan_, environment_), part_of(plan_),
+          [this](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(to_json(status())); });
     } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): RunRecord warns of it when the job begins
     }
   }

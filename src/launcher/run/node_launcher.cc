@@ -65,7 +65,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                       if (attempts_.attempt().terminal()) attempts_.attempt().terminal()->resize();
                     },
                 .arrived = [this](const SignalArrived& signal, bool repeats) { signal_arrived(signal, repeats); }}) {
-  run_.record.set_answer([this](std::string_view command) { return answer(command); });
+  run_.record.set_answer(
+      [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   run_.store.set_listeners([this](const std::string& line) { run_.output.sink.warn(line); },
                            [this](pid_t pid) { worker_connected(pid); });
   run_.logs.set_events({.drained =
@@ -127,6 +128,7 @@ void NodeLauncher::begun() {
   signals_.begin(run_.loop);
   limits_.begin_run();
   run_.record.open();
+  if (facts_.job != nullptr) job_status_.emplace(run_.loop, *facts_.job, [this] { return status(); });
   // In a job the head knows since the launchers have met.
   if (run_.output.head != nullptr && facts_.job == nullptr) run_.output.head->send_begun();
 }
@@ -159,13 +161,18 @@ int NodeLauncher::round() const {
   return job != nullptr ? job->membership().round : 0;
 }
 
-std::string NodeLauncher::answer(std::string_view command) {
+void NodeLauncher::answer(std::string_view command, const ControlSocket::Reply& reply) {
   using Json = nlohmann::json;
   if (command == "stop") {
     attempts_.stop(StopRequested{}, {RunEnd::Kind::kRequested});
-    return Json{{"schema", 1}, {"stopping", true}}.dump();
+    return reply(Json{{"schema", 1}, {"stopping", true}}.dump());
   }
-  if (command != "status") return Json{{"schema", 1}, {"error", "unknown command: 'status' or 'stop'"}}.dump();
+  if (command == "status") return reply(to_json(status()));
+  if (command == "job") return job_status_ ? job_status_->ask(reply) : reply(to_json(std::vector{status()}));
+  reply(Json{{"schema", 1}, {"error", "unknown command: 'status', 'job' or 'stop'"}}.dump());
+}
+
+RunStatus NodeLauncher::status() {
   RunStatus status = attempt_status(attempts_.attempt(), run_.logs);
   status.run_id = plan_.run_id;
   status.pid = run_.guard.pid();  // the process that a shell knows and that a signal reaches
@@ -174,8 +181,10 @@ std::string NodeLauncher::answer(std::string_view command) {
   status.argv = plan_.argv;
   status.strategy = text_of(plan_.strategy.value);
   status.world_size = plan_.world_size;
+  status.host = plan_.nodes.front().name;
+  status.nodes = attempts_.attempt().membership().num_nodes;
   status.master_port = attempts_.attempt().membership().master_port;
-  return to_json(status);
+  return status;
 }
 
 void NodeLauncher::worker_connected(pid_t pid) {

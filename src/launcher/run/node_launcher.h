@@ -16,6 +16,7 @@
 #include "report/console_reporter.h"
 #include "report/head_channel.h"
 #include "run/attempt_loop.h"
+#include "run/job_status.h"
 #include "run/launcher_signals.h"
 #include "run/one_voice_sink.h"
 #include "run/rank_look.h"
@@ -70,13 +71,14 @@ class NodeLauncher {
   /// The same; 0 for a run that is alone.
   [[nodiscard]] int round() const;
 
-  /// Answers a command of the control socket: 'status' or 'stop'.
-  std::string answer(std::string_view command);
+  /// Answers a command of the control socket: 'status', 'stop', or 'job' for the status of all nodes.
+  void answer(std::string_view command, const ControlSocket::Reply& reply);
   /// For a test: as if this signal had been read.
   void signal_received(const ReceivedSignal& signal) { signals_.received(signal); }
 
  private:
   [[nodiscard]] LauncherSignals::Facts signal_facts() const;
+  [[nodiscard]] RunStatus status();
   Verdict run_attempts();
   void begun();
   void print_start() const;
@@ -104,6 +106,7 @@ class NodeLauncher {
   AttemptLoop attempts_;
   LauncherSignals signals_;
   std::optional<UnreadStdin> unread_input_;
+  std::optional<JobStatus> job_status_;  ///< in a job, while others see the run
   Verdict verdict_;
   bool guard_died_ = false;
   bool left_nothing_ = false;

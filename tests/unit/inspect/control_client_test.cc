@@ -28,7 +28,9 @@ TEST_F(ControlClientTest, GetsTheWholeAnswerAlsoWhenNoSocketBufferHoldsIt) {
   EventLoop loop;
   const std::string answer(std::size_t{4} * 1024 * 1024, 'x');
   const Folder held = Folder::open(folder_);
-  ControlSocket control(loop, held, [&](std::string_view command) { return command == "status" ? answer : "?"; });
+  ControlSocket control(loop, held, [&](std::string_view command, const ControlSocket::Reply& reply) {
+    reply(command == "status" ? answer : "?");
+  });
   ControlAnswer got;
   std::thread client([&] {
     got = ask_run(folder_, "status", Duration(60'000));
@@ -44,7 +46,7 @@ TEST_F(ControlClientTest, GetsTheWholeAnswerAlsoWhenNoSocketBufferHoldsIt) {
 TEST_F(ControlClientTest, WaitsForASilentLauncherOnlySoLong) {
   EventLoop loop;  // does not run
   const Folder held = Folder::open(folder_);
-  const ControlSocket control(loop, held, [](std::string_view) { return std::string(); });
+  const ControlSocket control(loop, held, [](std::string_view, const ControlSocket::Reply&) {});
   EXPECT_EQ(ask_run(folder_, "status", Duration(20)), (ControlAnswer{Kind::kSilent, {}}));
 }
 

@@ -35,9 +35,9 @@ class ControlSocketTest : public ::testing::Test {
 };
 
 TEST_F(ControlSocketTest, AnswersACommandThatCameInPiecesAlsoInAFolderWithALongName) {
-  ControlSocket control(loop_, held_, [this](std::string_view command) {
+  ControlSocket control(loop_, held_, [this](std::string_view command, const ControlSocket::Reply& reply) {
     loop_.stop();
-    return "{\"got\":\"" + std::string(command) + "\"}";
+    reply("{\"got\":\"" + std::string(command) + "\"}");
   });
   const Fd client = connect();
   ASSERT_EQ(::send(client.get(), "sta", 3, 0), 3);
@@ -48,11 +48,30 @@ TEST_F(ControlSocketTest, AnswersACommandThatCameInPiecesAlsoInAFolderWithALongN
   EXPECT_STREQ(answer, "{\"got\":\"status\"}\n");
 }
 
-TEST_F(ControlSocketTest, DropsAClientThatSendsTooMuch) {
-  ControlSocket control(loop_, held_, [](std::string_view) -> std::string {
-    ADD_FAILURE() << "no command was finished";
-    return {};
+TEST_F(ControlSocketTest, AnswersLaterWhereTheClientAndItselfAreStillThere) {
+  std::vector<ControlSocket::Reply> replies;
+  std::optional<ControlSocket> control;
+  control.emplace(loop_, held_, [&](std::string_view, const ControlSocket::Reply& reply) {
+    replies.push_back(reply);
+    if (replies.size() == 2) loop_.stop();
   });
+  const Fd first = connect();
+  const Fd second = connect();
+  for (const Fd* const client : {&first, &second}) ASSERT_EQ(::send(client->get(), "job\n", 4, 0), 4);
+  loop_.run();
+  replies.front()("{}");
+  char answer[64] = {};
+  EXPECT_GT(::recv(first.get(), answer, sizeof answer - 1, 0), 0);
+  EXPECT_STREQ(answer, "{}\n");
+  replies.front()("{}");  // once more, to nobody
+  control.reset();
+  replies.back()("{}");
+  EXPECT_EQ(::recv(second.get(), answer, sizeof answer, 0), 0) << "closed without an answer";
+}
+
+TEST_F(ControlSocketTest, DropsAClientThatSendsTooMuch) {
+  ControlSocket control(
+      loop_, held_, [](std::string_view, const ControlSocket::Reply&) { ADD_FAILURE() << "no command was finished"; });
   const Fd client = connect();
   const std::string flood(8192, 'x');
   ASSERT_EQ(::send(client.get(), flood.data(), flood.size(), 0), 8192);
@@ -67,7 +86,7 @@ TEST_F(ControlSocketTest, DropsAClientThatSendsTooMuch) {
 
 TEST_F(ControlSocketTest, LeavesNoSocketBehind) {
   std::optional<ControlSocket> control;
-  control.emplace(loop_, held_, [](std::string_view) { return std::string(); });
+  control.emplace(loop_, held_, [](std::string_view, const ControlSocket::Reply&) {});
   EXPECT_TRUE(std::filesystem::exists(folder_ / "control.sock"));
   control.reset();
   EXPECT_FALSE(std::filesystem::exists(folder_ / "control.sock"));

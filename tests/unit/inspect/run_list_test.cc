@@ -114,7 +114,7 @@ TEST(RunList, KnowsLaunchersThatWaitForTheirJobApartFromRuns) {
   RunDirectory starts(job, "a");
   RunDirectory waits(job, "b");
   EventLoop loop;
-  const ControlSocket control(loop, waits.folder(), [](std::string_view) { return std::string(); });
+  const ControlSocket control(loop, waits.folder(), [](std::string_view, const ControlSocket::Reply&) {});
   const std::vector<RunEntry> waiting = list_waiting(state.path());
   EXPECT_EQ(waiting, (std::vector<RunEntry>{{"20260102-030405-aaaaaa", job, {job / "b"}, true}}));
   EXPECT_TRUE(list_runs(state.path()).empty());
@@ -129,7 +129,7 @@ TEST(RunList, ALauncherThatWasKilledWaitsForNothing) {
   EventLoop loop;
   {
     RunDirectory waits(job, "b");
-    const ControlSocket control(loop, waits.folder(), [](std::string_view) { return std::string(); });
+    const ControlSocket control(loop, waits.folder(), [](std::string_view, const ControlSocket::Reply&) {});
     std::filesystem::create_hard_link(job / "b" / "control.sock", job / "left");  // the socket's destructor removes it
   }
   std::filesystem::rename(job / "left", job / "b" / "control.sock");
@@ -159,6 +159,29 @@ TEST(RunStatus, ComesBackFromItsJson) {
   status.hosts = {{"a", "running"}};
   status.world_size = 0;
   EXPECT_EQ(run_status_from_json(to_json(status)), status) << "a head's";
+}
+
+TEST(RunStatus, OfAJobComesBackFromOneAnswer) {
+  RunStatus status{.run_id = "r", .host = "a", .nodes = 2, .pid = 10, .world_size = 2, .phase = "running"};
+  RunStatus other = status;
+  other.host = "b";
+  EXPECT_EQ(job_status_from_json(to_json(std::vector{status, other})), (std::vector{status, other}));
+  EXPECT_TRUE(job_status_from_json("").empty());
+  EXPECT_TRUE(job_status_from_json(R"({"launchers":["x"]})").empty());
+}
+
+TEST(RunStatus, FitsIntoWhatOtherLaunchersTake) {
+  RunStatus status{.run_id = "r", .host = "a", .pid = 10, .argv = {std::string(5000, 'x')}, .world_size = 8};
+  for (int rank = 0; rank < 8; ++rank) {
+    status.workers.push_back({.rank = rank, .pid = 20 + rank, .last_line = std::string(400, 'y')});
+  }
+  for (const std::size_t most : {8000U, 2500U, 1600U}) {
+    const std::string json = to_json_within(status, most);
+    EXPECT_LE(json.size(), most);
+    ASSERT_TRUE(run_status_from_json(json));
+    EXPECT_EQ(run_status_from_json(json)->workers.size(), 8U) << "ranks matter more than their lines";
+  }
+  EXPECT_TRUE(run_status_from_json(to_json_within(status, 500))->workers.empty());
 }
 
 TEST(RunStatus, RefusesWhatNoRunWouldSay) {

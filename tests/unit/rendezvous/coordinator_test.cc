@@ -39,6 +39,22 @@ TEST(Coordinator, WaitsForTheLastCallWhenEnoughAreThere) {
   EXPECT_FALSE(harness.coordinator.deadline());
 }
 
+TEST(Coordinator, PassesAQuestionForTheStatusOnAndEachAnswerBack) {
+  Harness harness;
+  harness.join_two();
+  harness.say(1, LauncherMessage::Kind::kAsk);
+  ASSERT_EQ(harness.said(), "ask>2");
+  LauncherMessage answer{
+      .kind = LauncherMessage::Kind::kStatus, .text = "well", .asker = harness.sent[0].message.asker};
+  harness.coordinator.received(2, answer, harness.now);
+  ASSERT_EQ(harness.said(), "status>1");
+  EXPECT_EQ(harness.sent[0].message.text, "well");
+  answer.asker = 7;
+  harness.coordinator.received(2, answer, harness.now);
+  harness.say(9, LauncherMessage::Kind::kAsk);
+  EXPECT_EQ(harness.said(), "") << "there is no such launcher";
+}
+
 TEST(Coordinator, SaysWhoIsThereAndWhoIsMissing) {
   Harness harness(3, 3);
   EXPECT_EQ(harness.coordinator.who_is_there(), "no node has joined");

@@ -19,7 +19,15 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class NodeLauncherTest : public ShellRun {};
+class NodeLauncherTest : public ShellRun {
+ protected:
+  /// Of the control socket.
+  std::string answer(std::string_view command) {
+    std::string line;
+    launcher->answer(command, [&line](const std::string& said) { line = said; });
+    return line;
+  }
+};
 
 TEST_F(NodeLauncherTest, ARunThatSucceedsSaysNothingAndLeavesItsResult) {
   const Verdict verdict = run(plan_for("exit 0", 2));
@@ -125,9 +133,9 @@ TEST_F(NodeLauncherTest, TheControlSocketStopsTheRunAndTellsItsState) {
   bool socket_was_there = false;
   when_printed("ready", [&] {
     socket_was_there = fs::exists(run_folder() / "control.sock");
-    status = nlohmann::json::parse(launcher->answer("status"));
-    EXPECT_THAT(launcher->answer("dance"), HasSubstr("unknown command"));
-    stopping = launcher->answer("stop");
+    status = nlohmann::json::parse(answer("status"));
+    EXPECT_THAT(answer("dance"), HasSubstr("unknown command"));
+    stopping = answer("stop");
   });
   const Verdict verdict = run(plan_for(kObeysTerm));
   EXPECT_TRUE(socket_was_there);
@@ -146,7 +154,7 @@ TEST_F(NodeLauncherTest, TheStatusCountsByTheClockOfTheRun) {
   nlohmann::json status;
   when_printed("ready", [&] {
     now += std::chrono::minutes(5);
-    status = nlohmann::json::parse(launcher->answer("status"));
+    status = nlohmann::json::parse(answer("status"));
     forward(SIGTERM);
   });
   run(plan_for(kObeysTerm));
@@ -190,7 +198,7 @@ TEST_F(NodeLauncherTest, ASignalAfterTheEndDoesNotWaitForAConsoleThatTakesNothin
   bool ended = false;
   stop_reading_console();
   const EventLoop::Timer watch = loop.after(Duration(300), [&] {
-    ended = launcher->answer("status").find("over") != std::string::npos;
+    ended = answer("status").find("over") != std::string::npos;
     forward(SIGINT);
     forward(SIGINT);
   });

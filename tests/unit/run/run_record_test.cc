@@ -45,7 +45,9 @@ class RunRecordTest : public ::testing::Test {
 
 TEST_F(RunRecordTest, CommandsAreAnsweredFromOpenToClose) {
   RunRecord record(loop, plan, environment, sink);
-  record.set_answer([](std::string_view command) { return "{\"heard\":\"" + std::string(command) + "\"}"; });
+  record.set_answer([](std::string_view command, const ControlSocket::Reply& reply) {
+    reply("{\"heard\":\"" + std::string(command) + "\"}");
+  });
   record.make_folders(true);
   EXPECT_FALSE(fs::exists(run_folder() / "control.sock")) << "its workers do not run yet";
   record.open();
