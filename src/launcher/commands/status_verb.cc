@@ -1,5 +1,5 @@
-// In: the runs that are alive, as their launchers here and on other nodes answer, and /proc. Out: their state on stdout,
-// once or, with --watch, again and again. run_verb() calls it.
+// In: the runs that are alive, as their launchers here and on other nodes answer, and /proc. Out: their state on
+// stdout, once or, with --watch, again and again. run_verb() calls it.
 #include <fmt/format.h>
 #include <unistd.h>
 
