@@ -10,14 +10,6 @@
 
 namespace lrun::inline core {
 
-/// Lines that people read, where all launchers of a job print on one screen.
-struct ScreenLines {
-  int since_stop = 0;            ///< printed since workers were told to stop
-  std::vector<int> ranks_shown;  ///< failures whose last words stood there a few lines before the report
-
-  bool operator==(const ScreenLines&) const = default;
-};
-
 /// The result of one attempt on some nodes of a job: on one, as its launcher reports it, or on all. Its size does not
 /// grow with the number of nodes. All times are of one clock for the whole job.
 struct JobReport {

@@ -26,6 +26,14 @@ struct Fates {
   bool operator==(const Fates&) const = default;
 };
 
+/// Lines that people read, where all launchers of a job print on one screen.
+struct ScreenLines {
+  int since_stop = 0;            ///< printed since workers were told to stop
+  std::vector<int> ranks_shown;  ///< failures whose last words stood there a few lines before the report
+
+  bool operator==(const ScreenLines&) const = default;
+};
+
 /// The result of a run, from the endings of all its workers.
 struct Verdict {
   RunEnd end;
@@ -37,6 +45,7 @@ struct Verdict {
   std::optional<FailureRecord> ended_first;
   std::vector<RankPlace> places;       ///< where workers were before they were stopped; empty: not looked at
   Fates others;                        ///< of all workers but the culprit
+  ScreenLines screen;                  ///< of all nodes, where a job is judged
   std::vector<int> stopped_by_signal;  ///< ranks; this and the next three only where one node is judged
   std::vector<int> killed;
   std::vector<int> lost;

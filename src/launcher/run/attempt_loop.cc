@@ -84,6 +84,22 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
                   as_written(plan.strategy), facts_of(plan.strategy.value).without_liblrun));
 }
 
+bool shows_last_words_of(const FailureRecord& record, const LogRouter& logs, const ConsoleReporter& reporter) {
+  if (record.success() || !record.error_file.empty() || record.evidence.empty()) return false;
+  const auto shown_at = logs.shown_at(record.local_rank, record.evidence.back());
+  return shown_at && reporter.is_on_screen(*shown_at);
+}
+
+/// Of this launcher's console, with those of `records` that are still seen there.
+ScreenLines screen_here(const std::vector<FailureRecord>& records, const LogRouter& logs,
+                        const ConsoleReporter& reporter) {
+  ScreenLines screen{reporter.lines_since_stop()};
+  for (const FailureRecord& record : records) {
+    if (shows_last_words_of(record, logs, reporter)) screen.ranks_shown.push_back(record.rank);
+  }
+  return screen;
+}
+
 }  // namespace
 
 AttemptLoop::AttemptLoop(const Surroundings& surroundings, JobMember* job, const Membership& membership, Events events)
@@ -250,7 +266,8 @@ void AttemptLoop::attempt_over() {
   if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
   if (!succeeded) (void)clean_up();
   if (early_end_) return end();  // the job goes on without us
-  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted, screen_here(outcome.records));
+  job_->attempt_over(outcome, attempt_->supervisor().state().unwanted,
+                     screen_here(outcome.records, run_.logs, run_.reporter));
   if (guard_died_ && !over_) end();
   if (!job_->waits()) return;
   waiting_note_ = run_.loop.after(kQuietWait, [this] {
@@ -350,30 +367,15 @@ RunResult AttemptLoop::result() const {
 /// Where launchers of a job share a screen, lines of all stand there.
 void AttemptLoop::note_what_is_on_screen(RunResult& result) const {
   const std::optional<FailureRecord>& culprit = result.verdict.culprit;
-  ScreenLines screen =
-      screen_here(culprit && culprit->node_rank == node().node_rank ? std::vector<FailureRecord>{*culprit}
-                                                                    : std::vector<FailureRecord>());
-  const bool is_shared = job_ && run_.shares_screen;
-  if (is_shared) screen = job_->screen();
+  const bool is_shared = agreed_ && run_.shares_screen;
+  std::vector<FailureRecord> own;
+  if (culprit && culprit->node_rank == node().node_rank) own.push_back(*culprit);
+  const ScreenLines screen = is_shared ? agreed_->screen : screen_here(own, run_.logs, run_.reporter);
   const bool few_follow = screen.since_stop <= ConsoleReporter::kLinesOnScreen;
   result.cause_on_screen = few_follow && run_.reporter.has_told(result.verdict);
   const std::vector<int>& shown = screen.ranks_shown;
   const bool shows_culprit = culprit && std::find(shown.begin(), shown.end(), culprit->rank) != shown.end();
   result.evidence_on_screen = shows_culprit && (few_follow || !is_shared);
-}
-
-ScreenLines AttemptLoop::screen_here(const std::vector<FailureRecord>& records) const {
-  ScreenLines screen{run_.reporter.lines_since_stop()};
-  for (const FailureRecord& record : records) {
-    if (shows_last_words_of(record)) screen.ranks_shown.push_back(record.rank);
-  }
-  return screen;
-}
-
-bool AttemptLoop::shows_last_words_of(const FailureRecord& record) const {
-  if (record.success() || !record.error_file.empty() || record.evidence.empty()) return false;
-  const auto shown_at = run_.logs.shown_at(record.local_rank, record.evidence.back());
-  return shown_at && run_.reporter.is_on_screen(*shown_at);
 }
 
 void AttemptLoop::leave_job(const std::string& text) {

@@ -102,8 +102,6 @@ class AttemptLoop {
   void stop_early(const RunEnd& end, bool victim);
   void end();
   void note_what_is_on_screen(RunResult& result) const;
-  [[nodiscard]] bool shows_last_words_of(const FailureRecord& record) const;
-  [[nodiscard]] ScreenLines screen_here(const std::vector<FailureRecord>& records) const;
   [[nodiscard]] const NodePlan& node() const { return run_.plan.nodes.front(); }
 
   Surroundings run_;

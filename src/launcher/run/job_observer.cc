@@ -215,7 +215,6 @@ void JobObserver::over(const std::string& report) {
 void JobObserver::judge_round(const JobReport& report) {
   const bool final = final_ || alone_ || report.wants_no_more || (report.is_incomplete && !round_.loss);
   state_ = State::kDeciding;
-  screen_ = report.screen;
   calls_.over(judge_job(report, membership_.self.node_rank, round_.loss), final);
 }
 

@@ -58,8 +58,6 @@ class JobObserver : public PassingObserver, private JobEvents {
   [[nodiscard]] bool waits_to_begin() const { return state_ == State::kIsReady; }
   /// The job is lost, or this node has left it: no report will come about how the attempt ended elsewhere.
   [[nodiscard]] bool is_alone() const { return alone_; }
-  /// What the consoles of all nodes have shown of the attempt that is over.
-  [[nodiscard]] const ScreenLines& screen() const { return screen_; }
 
   /// Of launchers whose output people read in one place, this one says what happens to the job: that of node rank 0, or
   /// the next one where that is gone.
@@ -110,7 +108,6 @@ class JobObserver : public PassingObserver, private JobEvents {
   bool alone_ = false;               ///< nothing more comes from the job
   bool abandons_when_idle_ = false;  ///< the others go on without this node as soon as nothing runs here
   JobReport own_report_;
-  ScreenLines screen_;
 };
 
 }  // namespace lrun::launcher

@@ -57,7 +57,7 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   std::string misplaced =
       warn_about_misplaced_option(plan, request, program, program_reader(request.setup.folder.value));
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
-  // What a person has to know stands below the long text of a plan.
+  // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
   if (speaks_for_node(plan)) {
