@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/shell_words.h"
+#include "base/split.h"
 #include "base/user_error.h"
 
 namespace lrun::launcher {
@@ -40,6 +41,20 @@ bool switch_value(const GivenValue& given) {
   refuse(given, "neither true nor false; allowed: 1, true, 0, false", example(given, "1"));
 }
 
+namespace {
+
+/// '5m' for '5min' or '5 minutes'. Empty where that is no time either.
+std::string with_short_unit(std::string_view text) {
+  std::string time;
+  for (const char letter : lower_case(std::string(text))) {
+    const bool is_digit = letter >= '0' && letter <= '9';
+    if (is_digit || (letter != ' ' && (time.empty() || time.back() <= '9'))) time += letter;
+  }
+  return text.find("ms") == std::string_view::npos && parse_duration(time) ? time : std::string();
+}
+
+}  // namespace
+
 Duration duration_of(const GivenValue& given) {
   if (const auto duration = parse_duration(given.text)) return *duration;
   const std::string_view text = given.text;
@@ -47,7 +62,9 @@ Duration duration_of(const GivenValue& given) {
   if (unit > 0 && parse_duration("1" + std::string(text.substr(unit)))) {
     refuse(given, "too long; allowed: up to 3650d, which is ten years", example(given, given.flag->example));
   }
-  refuse(given, "not a time; allowed: a number with ms, s, m, h or d", example(given, given.flag->example));
+  const std::string meant = with_short_unit(text);
+  refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
+         meant.empty() ? example(given, given.flag->example) : did_you_mean(given.as_written_with(meant)));
 }
 
 Duration limit_of(const GivenValue& given) {

@@ -220,8 +220,11 @@ constexpr Verb kVerbs[] = {
 [[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
   std::vector<std::string> known{"--help"};
   for (const VerbOption& option : verb.options) known.push_back("--" + std::string(option.name));
+  const bool is_operand =
+      folded_name(name).starts_with("--rank") && verb.arguments.find("RANK") != std::string_view::npos;
   throw choice_error(fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name), name, known,
-                     fmt::format("'lrun {} --help' lists its options", verb.name));
+                     is_operand ? fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name)
+                                : fmt::format("'lrun {} --help' lists its options", verb.name));
 }
 
 /// The option with this name, or the only one with this prefix.

@@ -54,11 +54,9 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   request.min_nodes = *least == *most ? 0 : *least;
 }
 
-constexpr NamedValue<std::optional<DeviceKind>> kAccelerators[] = {{"auto", std::nullopt},
-                                                                   {"cpu", DeviceKind::kCpu},
-                                                                   {"gpu", DeviceKind::kGpu},
-                                                                   {"cuda", DeviceKind::kGpu},
-                                                                   {"tpu", DeviceKind::kTpu}};
+constexpr NamedValue<std::optional<DeviceKind>> kAccelerators[] = {
+    {"auto", std::nullopt},     {"cpu", DeviceKind::kCpu}, {"gpu", DeviceKind::kGpu}, {"cuda", DeviceKind::kGpu},
+    {"rocm", DeviceKind::kGpu}, {"xpu", DeviceKind::kGpu}, {"tpu", DeviceKind::kTpu}};
 
 /// Reads torchrun's words for --bind. Both options may be given if they mean the same.
 void set_numa_binding(const GivenValue& given, LaunchRequest& request) {
@@ -114,7 +112,8 @@ constexpr Flag kWorkerFlags[] = {
     {.name = "accelerator",
      .value = kRequired,
      .placeholder = "KIND",
-     .details = "The kind of device: 'gpu' (or 'cuda'), 'cpu' or 'tpu'. 'auto' uses GPUs if the node has any. 'tpu' "
+     .details = "The kind of device: 'gpu' (or 'cuda', 'rocm', 'xpu'), 'cpu' or 'tpu'. 'auto' uses GPUs if the node "
+                "has any. 'tpu' "
                 "implies --strategy tpu.",
      .choices = "auto cpu gpu tpu",
      .noun = "accelerator",

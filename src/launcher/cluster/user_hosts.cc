@@ -69,7 +69,10 @@ std::vector<std::string> names_in(std::string_view text, const std::string& entr
   }
   const auto names = parse_slurm_hosts(text);
   if (!names || !std::all_of(names->begin(), names->end(), is_name)) {
-    refuse(entry, "is not a host", "a name, an address, or a range such as 'n[01-16]'");
+    const bool is_file = text.find('/') != std::string_view::npos || text.ends_with(".txt");
+    refuse(entry, "is not a host",
+           is_file ? "hosts in a file: '--hostfile " + std::string(text) + "'"
+                   : "a name, an address, or a range such as 'n[01-16]'");
   }
   return *names;
 }

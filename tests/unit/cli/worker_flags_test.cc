@@ -49,7 +49,10 @@ TEST(WorkerFlags, RefuseNumbersOfNodes) {
 TEST(WorkerFlags, SayThatATimeIsTooLong) {
   expect_refused({
       {"--timeout=99999999999h", {"too long; allowed: up to 3650d", "'--timeout 2h'"}},
-      {"--timeout=99999999999x", {"not a time"}},
+      {"--timeout=99999999999x", {"not a time", "'--timeout 2h'"}},
+      {"--timeout=5min", {"not a time", "did you mean '--timeout 5m'?"}},
+      {"--timeout=90 Seconds", {"not a time", "did you mean '--timeout 90s'?"}},
+      {"--timeout=10msec", {"not a time", "'--timeout 2h'"}},
   });
 }
 
