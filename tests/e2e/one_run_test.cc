@@ -106,7 +106,7 @@ TEST_F(OneRun, TellsTheRanksOfAllNodesOnAnyOfThem) {
       LrunProcess asked({"status"}, of_node);
       EXPECT_EQ(asked.wait().code, 0) << asked.err();
       status = asked.out();
-      return contains(status, "rank 0 ") && contains(status, "rank 1 ") && contains(status, "rank 2 ");
+      return contains(status, "\n  0  ") && contains(status, "\n  1  ") && contains(status, "\n  2  ");
     };
     EXPECT_TRUE(eventually(shows_all)) << status;
     EXPECT_TRUE(status.starts_with("run ")) << status;

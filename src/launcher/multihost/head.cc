@@ -11,6 +11,7 @@
 
 #include "base/split.h"
 #include "base/whole_number.h"
+#include "logs/terminal_text.h"
 #include "process/exit_codes.h"
 #include "process/signal_set.h"
 #include "remote/reached_hosts.h"
@@ -24,6 +25,15 @@ namespace {
 
 using Kind = NodeFrame::Kind;
 using Stage = HostTable::Stage;
+
+/// The first line that is an error, with its end; empty: there is none.
+std::string first_error(std::string_view lines) {
+  while (!lines.empty()) {
+    const std::string line(cut(lines, '\n'));
+    if (line.starts_with("lrun: error: ")) return line + "\n";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -105,9 +115,14 @@ void Head::has_begun(std::size_t host) {
 
 void Head::show_of_job(const std::string& text) {
   if (text.empty()) return;
-  last_words_ = text;
+  last_words_.clear();
+  std::string_view lines = text;
+  while (!lines.empty()) last_words_ += terminal_safe(cut(lines, '\n')) + "\n";
+  if (const std::string cause = first_error(last_words_); !cause.empty()) cause_ = cause;
   sink_.print_of_job(text);
 }
+
+std::string Head::last_words() const { return (first_error(last_words_).empty() ? cause_ : "") + last_words_; }
 
 RunStatus Head::status() const {
   RunStatus status;

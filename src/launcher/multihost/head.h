@@ -69,8 +69,9 @@ class Head {
 
   /// How far the run and each of its hosts are; other fields are left empty.
   [[nodiscard]] RunStatus status() const;
-  /// The last message about the job that was shown; may have colours.
-  [[nodiscard]] const std::string& last_words() const { return last_words_; }
+  /// What was shown about the end of the job, without colours: its last message, and the cause where that stands in an
+  /// earlier one.
+  [[nodiscard]] std::string last_words() const;
 
   /// A signal that was sent to the run: it is passed on. SIGTSTP suspends the head alone.
   void signal_arrived(int signal_number);
@@ -130,7 +131,8 @@ class Head {
   std::variant<Connecting, Running, Ending> phase_;
   End end_;
   bool run_began_ = false;
-  std::string last_words_;
+  std::string cause_;                           ///< the last error that was shown about the job
+  std::string last_words_;                      ///< the last message
   EventLoop::Timer heartbeat_;                  ///< only while a host is elsewhere
   std::vector<EventLoop::Timer> close_limits_;  ///< by host: its link stays although it has reported its end
 };

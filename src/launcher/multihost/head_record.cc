@@ -6,8 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/split.h"
-#include "logs/terminal_text.h"
 #include "process/exit_codes.h"
 
 namespace lrun::launcher {
@@ -33,13 +31,6 @@ RunEnd run_end_of(const Head::End& end) {
                                              : RunEnd::Kind::kWorkerFailed};
 }
 
-/// Lines without colours.
-std::string plain(std::string_view lines) {
-  std::string text;
-  while (!lines.empty()) text += terminal_safe(cut(lines, '\n')) + "\n";
-  return text;
-}
-
 }  // namespace
 
 HeadRecord::HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink)
@@ -60,7 +51,7 @@ void HeadRecord::end(const Head& head, const Head::End& end) {
   if (!has_begun_) return;
   record_.close();
   const Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
-  record_.write_result(verdict, {}, verdict.end.kind == RunEnd::Kind::kSucceeded ? "" : plain(head.last_words()), "");
+  record_.write_result(verdict, {}, verdict.end.kind == RunEnd::Kind::kSucceeded ? "" : head.last_words(), "");
   record_.prune_others(true);
 }
 

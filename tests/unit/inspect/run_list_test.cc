@@ -175,7 +175,7 @@ TEST(RunStatus, FitsIntoWhatOtherLaunchersTake) {
   for (int rank = 0; rank < 8; ++rank) {
     status.workers.push_back({.rank = rank, .pid = 20 + rank, .last_line = std::string(400, 'y')});
   }
-  for (const std::size_t most : {8000U, 2500U, 1600U}) {
+  for (const std::size_t most : {8000U, 4500U, 3600U}) {
     const std::string json = to_json_within(status, most);
     EXPECT_LE(json.size(), most);
     ASSERT_TRUE(run_status_from_json(json));
