@@ -147,7 +147,8 @@ TEST_F(HeadTest, KnowsHowFarEachHostIs) {
     EXPECT_EQ(head->status().hosts, (Hosts{{"a", "running"}, {"b", "starting"}, {"c", "starting"}}));
     from(1, Kind::kBegun);
     from(2, Kind::kBegun);
-    from(0, Kind::kJobWords, "the verdict");
+    from(0, Kind::kJobWords, "lrun: error: the cause\nlrun: note: stopping 2 workers\n");
+    from(0, Kind::kJobWords, "lrun: note: the verdict\n");
     end(0, 7);
     lose({1});
     EXPECT_EQ(head->status().hosts, (Hosts{{"a", "exited with code 7"}, {"b", "lost"}, {"c", "running"}}));
@@ -155,7 +156,7 @@ TEST_F(HeadTest, KnowsHowFarEachHostIs) {
   });
   EXPECT_EQ(began, 1) << "the run began once";
   EXPECT_EQ(head->status().phase, "over");
-  EXPECT_EQ(head->last_words(), "the verdict");
+  EXPECT_EQ(head->last_words(), "lrun: error: the cause\nlrun: note: the verdict\n");
 }
 
 TEST_F(HeadTest, OfARunThatIsRefusedSaysNoBegin) {
