@@ -1,3 +1,5 @@
+// In: argv and the environment. Out: the exit code. Reads the command line, and runs a verb, starts launchers on other
+// hosts or is the launcher of this one.
 #include <exception>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 #include "cli/help.h"
 #include "cli/parse_args.h"
 #include "cli/print_config.h"
+#include "cli/verb_table.h"
 #include "cluster/detect.h"
 #include "cluster/slurm.h"
 #include "commands/verbs.h"
@@ -33,12 +36,24 @@ namespace {
 
 int answer_with(const std::string& text, MessageSink& sink) { return print_to_stdout(text, sink) ? 0 : kExitRefused; }
 
-/// \throws ErrorOfAllTasks
+/// The words of the line alone are wrong: hosts may differ in variables and files, and verbs are typed on one of them.
+bool is_in_all_lines(const std::vector<std::string>& argv, const UserError& found) {
+  if (argv.size() > 1 && find_verb(argv[1]) != nullptr) return false;
+  try {
+    (void)parse_command_line(argv, Environment(), [](const std::string&) { return FileText(); });
+  } catch (const UserError& error) {
+    return std::string_view(error.what()) == found.what();
+  }
+  return false;
+}
+
+/// \throws UserError, ErrorOfAllTasks
 ParsedCommandLine parse(const std::vector<std::string>& argv, const Environment& environment) {
   try {
     return parse_command_line(argv, environment, read_file);
   } catch (const UserError& error) {
-    throw ErrorOfAllTasks(error);
+    if (is_in_all_lines(argv, error)) throw ErrorOfAllTasks(error);
+    throw;
   }
 }
 

@@ -288,9 +288,8 @@ int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
 
 namespace {
 
-/// All that follows from the words of the user and of the manager, and from nothing of this host.
-void take_place(LaunchRequest& request, const Allocation& allocation) {
-  const bool takes_part_in_job = takes_part(request, allocation);
+/// What follows from the words of the user and of the manager, and from nothing of this host.
+void take_size(LaunchRequest& request, const Allocation& allocation, bool takes_part_in_job) {
   refuse_more_launchers(allocation, request);
   check_spares(request, allocation, takes_part_in_job);
   if (allocation.nodes_to_start > 0 && !names_own_host(request)) take_nodes(request, allocation);
@@ -299,8 +298,17 @@ void take_place(LaunchRequest& request, const Allocation& allocation) {
   if (allocation.job->task) take_task(request, allocation);
   if (allocation.job->knows_nodes) take_nodes(request, allocation);
   refuse_missing_endpoint(allocation, request);
-  take_node_rank(request, allocation);
-  take_endpoint(request, allocation);
+}
+
+/// Does what goes wrong in all tasks or in none. \throws ErrorOfAllTasks  where there are tasks
+template <class Step>
+void do_in_all_tasks(const Allocation& allocation, const Step& step) {
+  try {
+    step();
+  } catch (const UserError& error) {
+    if (!allocation.job) throw;
+    throw ErrorOfAllTasks(error);
+  }
 }
 
 }  // namespace
@@ -308,13 +316,12 @@ void take_place(LaunchRequest& request, const Allocation& allocation) {
 LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   refuse_idle_hosts(allocation, request);
   refuse_idle_gpus(allocation, request);
-  if (takes_part(request, allocation)) refuse_several_tasks(allocation, request);
-  try {
-    take_place(request, allocation);
-  } catch (const UserError& error) {
-    if (!allocation.job) throw;
-    throw ErrorOfAllTasks(error);
-  }
+  const bool takes_part_in_job = takes_part(request, allocation);
+  if (takes_part_in_job) refuse_several_tasks(allocation, request);
+  do_in_all_tasks(allocation, [&] { take_size(request, allocation, takes_part_in_job); });
+  if (!takes_part_in_job) return request;
+  take_node_rank(request, allocation);  // one rank for all may be right in the first task
+  do_in_all_tasks(allocation, [&] { take_endpoint(request, allocation); });
   return request;
 }
 

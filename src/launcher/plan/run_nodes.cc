@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "cluster/allocation.h"
+#include "plan/job_place.h"
 #include "plan/task_place.h"
 #include "plan/tpu_choice.h"
 
@@ -41,7 +42,7 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
     nodes.push_back(std::move(like_the_first));
   }
   // Slurm has named other hosts for the nodes that lrun is to start.
-  if (allocation.nodes_to_start > 0) nodes.front().name.clear();
+  if (nodes_to_start(request, allocation) > 0) nodes.front().name.clear();
   // A plan that is only printed shows this host at its own rank.
   if (request.dry_run != DryRun::kNo && rank < count) {
     std::rotate(nodes.begin(), nodes.begin() + 1, nodes.begin() + static_cast<std::ptrdiff_t>(rank) + 1);

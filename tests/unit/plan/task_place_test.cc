@@ -48,6 +48,14 @@ TEST(TaskPlace, ThatNoLauncherCanHaveIsAnErrorOfAll) {
   EXPECT_TRUE(is_of_all(task, of_three));
   task.job->task->ranks_by_node = {4, 2};
   EXPECT_FALSE(is_of_all(task, request_for("2"))) << "the other node has two";
+  Allocation launcher_a_node = task_on(cpu_node());
+  launcher_a_node.job->task.reset();
+  launcher_a_node.tasks_of_step = 2;
+  LaunchRequest same_rank = request_for("2");
+  same_rank.num_nodes = {2, Source::kScheduler, "SLURM_NNODES"};
+  same_rank.rendezvous.node_rank = {5, Source::kEnvironment, "PET_NODE_RANK"};
+  EXPECT_THAT(refusal_in(launcher_a_node, same_rank), testing::HasSubstr("'PET_NODE_RANK=5'"));
+  EXPECT_FALSE(is_of_all(launcher_a_node, same_rank)) << "it may be right for the first task";
 }
 
 TEST(TaskPlace, IsALaunchOfOneRankWithThePlaceThatSlurmGives) {
