@@ -16,6 +16,9 @@ inline std::int64_t nanoseconds(auto time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
+/// Now, in milliseconds since the epoch.
+inline std::int64_t wall_ms() { return nanoseconds(std::chrono::system_clock::now()) / 1'000'000; }
+
 /// The clocks of this process. A test may put others in their place.
 struct Clock {
   std::function<SteadyTime()> steady = steady_now;

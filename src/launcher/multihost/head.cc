@@ -16,6 +16,7 @@
 #include "process/signal_set.h"
 #include "remote/reached_hosts.h"
 #include "remote/ssh.h"
+#include "report/diagnostics.h"
 #include "report/head_channel.h"
 #include "report/hosts_text.h"
 #include "run/console_patience.h"
@@ -122,7 +123,15 @@ void Head::show_of_job(const std::string& text) {
   sink_.print_of_job(text);
 }
 
-std::string Head::last_words() const { return (first_error(last_words_).empty() ? cause_ : "") + last_words_; }
+/// After a signal the cause may be that of an earlier attempt.
+std::string Head::last_words() const {
+  const bool needs_cause = end_.signal_number == 0 && first_error(last_words_).empty();
+  return (needs_cause ? cause_ : "") + last_words_;
+}
+
+void Head::tell(Severity severity, const std::string& text) {
+  show_of_job(message_line(severity, text, sink_.colour()));
+}
 
 RunStatus Head::status() const {
   RunStatus status;
@@ -226,7 +235,7 @@ std::string Head::rendezvous_for(std::size_t host, const std::vector<ReachedHost
 
 /// The host had answered that it is ready, and the others got the go.
 void Head::failed_to_start(std::size_t host, const std::string& why) {
-  sink_.message_of_job(Severity::kError, fmt::format("{}: lrun cannot start there: {}", table_[host].name, why));
+  tell(Severity::kError, fmt::format("{}: lrun cannot start there: {}", table_[host].name, why));
   show_of_job(messages_.lost(host));
   table_.failed_to_start(host);
   host_ended(host);
@@ -239,8 +248,7 @@ void Head::print_lost(const std::vector<std::size_t>& hosts, const std::string& 
   if (table_.end_was_reported()) return;
   std::vector<std::string> names;
   for (const std::size_t host : hosts) names.push_back(table_[host].name);
-  sink_.message_of_job(table_.loss_will_be_reported() ? Severity::kWarning : Severity::kError,
-                       lost_hosts_text(names, why));
+  tell(table_.loss_will_be_reported() ? Severity::kWarning : Severity::kError, lost_hosts_text(names, why));
 }
 
 /// The last line that it printed may have no end.

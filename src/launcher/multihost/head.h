@@ -69,7 +69,7 @@ class Head {
 
   /// How far the run and each of its hosts are; other fields are left empty.
   [[nodiscard]] RunStatus status() const;
-  /// What was shown about the end of the job, without colours: its last message, and the cause where that stands in an
+  /// The last message about the job that was shown, without colours, and before it the cause where that stands in an
   /// earlier one.
   [[nodiscard]] std::string last_words() const;
 
@@ -97,6 +97,7 @@ class Head {
   void received(std::size_t host, const NodeFrame& frame);
   void has_begun(std::size_t host);
   void show_of_job(const std::string& text);
+  void tell(Severity severity, const std::string& text);
   void launcher_ended(std::size_t host, const std::string& payload);
   void links_ended(std::vector<std::size_t> hosts, const ExitStatus& status, const std::string& last_line);
 

@@ -6,7 +6,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "process/exit_codes.h"
+#include "report/diagnostics.h"
+#include "report/verdict_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -39,7 +42,7 @@ HeadRecord::HeadRecord(EventLoop& loop, const NodeOrder& order, const Environmen
 void HeadRecord::begin(const Head& head) {
   has_begun_ = true;
   began_ = std::chrono::steady_clock::now();
-  began_ms_ = std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+  began_ms_ = wall_ms();
   record_.set_answer(
       [this, &head](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(answer(head)); });
   record_.make_folders(false);
@@ -51,7 +54,10 @@ void HeadRecord::end(const Head& head, const Head::End& end) {
   if (!has_begun_) return;
   record_.close();
   const Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
-  record_.write_result(verdict, {}, verdict.end.kind == RunEnd::Kind::kSucceeded ? "" : head.last_words(), "");
+  std::string text = head.last_words();
+  if (verdict.end.kind == RunEnd::Kind::kSucceeded) text.clear();
+  if (end.signal_number != 0) text = message_line(Severity::kError, verdict_line(verdict)) + text;
+  record_.write_result(verdict, {}, text, "");
   record_.prune_others(true);
 }
 

@@ -13,8 +13,8 @@
 
 namespace lrun::launcher {
 
-/// The record of a run where it was typed, for `lrun runs`, `again` and `status` there: the part 'head' of the run's
-/// folder. The launchers on the hosts keep those with workers and log files. One thread.
+/// The record of a run where it was typed, for `lrun runs`, `again` and `status` there: the part 'head_of_run' of the
+/// run's folder. The launchers on the hosts keep those with workers and log files. One thread.
 class HeadRecord {
  public:
   /// Everything must outlive this. \param order  of any of the hosts

@@ -67,7 +67,7 @@ void check_manager(const LaunchRequest& request, const Environment& environment)
 void refuse_file_as_host(const LaunchRequest& request) {
   if (!request.hosts.given() || request.hosts.value.hosts.size() != 1) return;
   const std::string& name = request.hosts.value.hosts.front().name;
-  const bool looks_like_file = name.ends_with(".txt") || name.starts_with("host");
+  const bool looks_like_file = name.ends_with(".txt") || name == "hostfile" || name == "hosts";
   std::error_code error;
   if (!looks_like_file || !std::filesystem::is_regular_file(name, error)) return;
   throw UserError(

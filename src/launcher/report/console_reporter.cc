@@ -9,6 +9,7 @@ namespace lrun::launcher {
 namespace {
 
 constexpr Duration kSeenByPeople(1000);
+
 }  // namespace
 
 void ConsoleReporter::worker_ended(const FailureRecord& record) { events_.worker_ended(record); }
@@ -31,6 +32,12 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, Ru
   if (!said) return;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
   signal_told_ = cause == nullptr && end.kind == RunEnd::Kind::kInterrupted;
+}
+
+void ConsoleReporter::begin_attempt() {
+  told_ = {-1, -1};
+  signal_told_ = false;
+  stop_at_.reset();
 }
 
 bool ConsoleReporter::has_told(const Verdict& verdict) const {

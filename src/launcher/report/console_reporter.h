@@ -34,6 +34,9 @@ class ConsoleReporter : public RunObserver {
   /// Of a terminal's usual 24: what stands above so many lines is still seen.
   static constexpr int kLinesOnScreen = 12;
 
+  /// Workers are started again: what was told of the ones before says nothing about these.
+  void begin_attempt();
+
   /// verdict_line() was printed already.
   [[nodiscard]] bool has_told(const Verdict& verdict) const;
   /// Lines that this launcher's console has got since the workers were told to stop; 0: they were not.

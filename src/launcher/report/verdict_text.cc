@@ -133,7 +133,9 @@ std::string logs_text(const Verdict& verdict, const RunFactsForText& facts) {
   const std::string of_culprit = verdict.culprit ? verdict.culprit->logs : std::string();
   const bool is_here = of_culprit.empty() || (!facts.logs.empty() && of_culprit.starts_with(facts.logs + '/'));
   if (!is_here) return fmt::format("logs on {}: {}", terminal_safe(verdict.culprit->node), terminal_safe(of_culprit));
-  return facts.logs.empty() ? std::string() : "logs: " + facts.logs;
+  if (facts.logs.empty()) return {};
+  return facts.logs_host.empty() ? "logs: " + facts.logs
+                                 : fmt::format("logs on {}: {}", terminal_safe(facts.logs_host), facts.logs);
 }
 
 /// The culprit's process, the others, the restarts and the logs, on one line.
@@ -168,6 +170,9 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
+      if (program.find('=') != std::string::npos && program.find('/') > program.find('=')) {
+        return fmt::format("to set a variable of the workers, write '--env {}' before PROGRAM", program);
+      }
       if (program.find('/') != std::string::npos) return "check the path";
       if (facts.given_to_python) {
         return fmt::format("check the folder that you are in; '--no-python' looks for '{}' on PATH", program);

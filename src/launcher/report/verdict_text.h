@@ -15,6 +15,7 @@ struct RunFactsForText {
   Duration grace{0};
   std::string program;            ///< as the user typed it
   std::string logs;               ///< folder of the log files; empty without files
+  std::string logs_host = {};     ///< where that is, when the text is read on another host; else empty
   std::string restarts;           ///< 'restarted twice'; empty without restarts
   std::string interpreter;        ///< of a script that cannot run: what its first line names
   std::string advice = {};        ///< what PROGRAM is that cannot run, and what to type instead; empty: not known

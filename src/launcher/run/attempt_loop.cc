@@ -319,6 +319,7 @@ void AttemptLoop::wait_for_next_round() {
 
 void AttemptLoop::restart() {
   if (job_) enter_round();
+  run_.reporter.begin_attempt();
   try {
     const std::optional<StartFailure> failure = begin_attempt();
     if (failure) return attempt_not_started(*failure, number_of_next(job(), restarts_), false);
@@ -373,7 +374,10 @@ void AttemptLoop::note_what_is_on_screen(RunResult& result) const {
   const ScreenLines screen = is_shared ? agreed_->screen : screen_here(own, run_.logs, run_.reporter);
   const bool few_follow = screen.since_stop <= ConsoleReporter::kLinesOnScreen;
   result.cause_on_screen = few_follow && run_.reporter.has_told(result.verdict);
-  const std::vector<int>& shown = screen.ranks_shown;
+  // Managers may keep the output of each task apart: what another launcher has shown there is not seen here.
+  const bool shows_others = is_shared && run_.plan.has_head;
+  const std::vector<int> shown =
+      shows_others ? screen.ranks_shown : screen_here(own, run_.logs, run_.reporter).ranks_shown;
   const bool shows_culprit = culprit && std::find(shown.begin(), shown.end(), culprit->rank) != shown.end();
   result.evidence_on_screen = shows_culprit && (few_follow || !is_shared);
 }

@@ -40,6 +40,7 @@ RunFactsForText RunEnding::text_facts(const std::filesystem::path& logs) const {
   return {.grace = plan_.grace.value,
           .program = facts_.program,
           .logs = logs.string(),
+          .logs_host = plan_.has_head ? plan_.nodes.front().name : std::string(),
           .python = facts_.python,
           .asked_for_core = plan_.setup.core_dumps,
           .colour = sink_.colour()};

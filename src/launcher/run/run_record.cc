@@ -16,6 +16,14 @@ namespace {
 constexpr std::size_t kRunsKept = 50;
 constexpr std::size_t kRunsTolerated = 100;
 
+/// Pages that people pass on show it: values that --env sets may be secrets.
+std::string plan_text_to_keep(LaunchPlan plan, const Environment& environment) {
+  for (EnvironmentChange& change : plan.setup.environment) {
+    if (change.kind == EnvironmentChange::Kind::kSet) change.value = "...";
+  }
+  return show_plan_text(plan, environment);
+}
+
 }  // namespace
 
 RunRecord::RunRecord(EventLoop& loop, const LaunchPlan& plan, const Environment& environment, MessageSink& sink,
@@ -52,7 +60,7 @@ void RunRecord::attempt_started(const LaunchPlan& plan, const Attempt& attempt) 
     events_.attempt_started(attempt.membership(), attempt.workers(), attempt.files().path());
   } else {
     events_.run_started(plan, attempt.membership(), attempt.workers(), attempt.files().path(),
-                        remembered_command_line(), show_plan_text(plan, environment_));
+                        remembered_command_line(), plan_text_to_keep(plan, environment_));
   }
 }
 

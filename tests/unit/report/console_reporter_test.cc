@@ -47,6 +47,14 @@ TEST_F(ConsoleReporterTest, ACauseThatWasToldIsOnTheScreenUntilADozenLinesFollow
   EXPECT_GT(reporter.lines_since_stop(), ConsoleReporter::kLinesOnScreen) << "the console has not taken all of them";
 }
 
+TEST_F(ConsoleReporterTest, WhatWasToldOfWorkersSaysNothingOfThoseThatAreStartedAgain) {
+  const Verdict verdict = judge({RunEnd::Kind::kWorkerFailed}, {ended_with_3(1)});
+  reporter.stopping({RunEnd::Kind::kWorkerFailed}, &*verdict.culprit, {2});
+  ASSERT_TRUE(reporter.has_told(verdict));
+  reporter.begin_attempt();
+  EXPECT_FALSE(reporter.has_told(verdict)) << "the same attempt begins again where nodes come or go";
+}
+
 TEST_F(ConsoleReporterTest, ASignalThatWasToldNeedsNoVerdictAndATimeLimitDoes) {
   const RunEnd interrupted{.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT};
   reporter.stopping(interrupted, nullptr, {2});

@@ -79,6 +79,7 @@ TEST(VerdictText, StaysWithinFifteenLinesHoweverMuchWasPrinted) {
   verdict.culprit = failed(0);
   verdict.culprit->evidence = std::vector<std::string>(300, std::string(1000, 'x'));
   verdict.others.stopped_by_signal = 63;
+  EXPECT_NE(verdict_text(verdict, {.logs = "/logs", .logs_host = "a"}).find("logs on a: /logs"), std::string::npos);
   const std::string text = verdict_text(verdict, {.logs = "/logs"});
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 15) << text;
 }
