@@ -508,8 +508,8 @@ TEST(Again, OfARunWithAVeryLongCommandLineIsRefusedAndTheRestIsKept) {
 }
 
 TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
-  LrunProcess run(
-      {"-n", "2", "sh", "-c", "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});
+  LrunProcess run({"-n", "2", "--env", "TOKEN=confidential", "sh", "-c",
+                   "echo here; [ $RANK = 1 ] && { echo the reason >&2; exit 3; }; exec sleep 1000"});
   ASSERT_EQ(run.wait().code, 3);
   const std::string id = run.run_folder().filename().string();
   const std::string page = (run.state() / "page.html").string();
@@ -532,6 +532,7 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   EXPECT_THAT(rest,
               HasSubstr("<a href=\"file://" + run.run_folder().string() + "/attempt_0/1/stderr.log\">stderr</a>"));
   EXPECT_THAT(rest, HasSubstr("</summary>\n<pre>run           " + id + "\n"));
+  EXPECT_THAT(rest, AllOf(HasSubstr("TOKEN="), Not(HasSubstr("confidential")))) << "a page may be passed on";
 }
 
 TEST(Verbs, AMisspeltOneIsNamed) {

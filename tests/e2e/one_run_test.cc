@@ -77,10 +77,12 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   for (LrunProcess* const launcher : {&first, &second, &third})
     ASSERT_TRUE(launcher->wait_for("of ")) << launcher->err();
   ASSERT_TRUE(eventually([&] { return count(status = verb({"status"}), ": running for ") == 3; })) << status;
+  ASSERT_TRUE(watch.wait_for(": running for ")) << "under the id of the job: " << watch.out();
   EXPECT_EQ(folders().size(), 1U) << "each has a part of the job's folder, and none of another";
   end();
   expect_success({&first, &second, &third});
   EXPECT_EQ(watch.wait().code, 0) << watch.err();
+  EXPECT_TRUE(contains(watch.out(), " has ended: ")) << watch.out();
 }
 
 TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {

@@ -245,13 +245,14 @@ void LrunProcess::close_stdout() { out_fd_.reset(); }
 std::filesystem::path LrunProcess::run_folder() const {
   const auto first_in = [](const std::filesystem::path& folder) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().filename() != "head_of_run") return entry.path();  // which has no workers
+      if (entry.is_directory() && entry.path().filename() != "head_of_run")
+        return entry.path();  // which has no workers
     }
     return std::filesystem::path();
   };
   const std::filesystem::path run = first_in(state_.path());
   const auto has = [&run](const char* name) { return std::filesystem::exists(run / name); };
-  const bool is_its_own = run.empty() || has("lock") || has("lock.new") || !is_directory(first_in(run));
+  const bool is_its_own = run.empty() || has("lock") || has("lock.new") || first_in(run).empty();
   return is_its_own ? run : first_in(run);
 }
 

@@ -78,6 +78,7 @@ void verbose(const std::string&, VerbRequest& request) { request.verbose = true;
 
 void hosts(const std::string& value, VerbRequest& request) {
   constexpr std::size_t kMost = 256;
+  if (value.empty()) throw UserError("'--hosts' names no host", "write '--hosts node1,node2'");
   request.hosts = parse_host_list(value, "--hosts " + value);
   if (request.hosts.size() > kMost) {
     throw UserError("'--hosts' takes at most 256 hosts", "split them over several calls");

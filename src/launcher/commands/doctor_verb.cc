@@ -3,6 +3,7 @@
 #include "inspect/judge_machine.h"
 #include "inspect/read_machine.h"
 #include "process/exit_codes.h"
+#include "process/process_limits.h"
 #include "report/diagnostics.h"
 #include "report/doctor_text.h"
 
@@ -22,6 +23,7 @@ std::vector<std::string> ssh_of(const Environment& environment) {
 
 int doctor_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   constexpr int kUnhealthy = 1;
+  (void)FileLimit::raise_to_hard();  // for an ssh a host
   const MachineFacts facts = read_machine(request.hosts, ssh_of(environment), environment);
   const std::vector<Finding> findings = judge_machine(facts);
   const bool printed = print_to_stdout(

@@ -151,14 +151,18 @@ Timeline timeline_in(RunFiles files, const RunEntry& run) {
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {
-  std::vector<RunEntry> waiting = list_waiting(state_folder);
-  if (!name.empty()) {
-    waiting = runs_named(waiting, name);
-    return waiting.empty() ? std::vector{living_run(name, state_folder, {})} : waiting;
-  }
   std::vector<RunEntry> runs = alive_of(list_runs(state_folder));
-  runs.insert(runs.end(), std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.end()));
-  return runs;
+  for (RunEntry& waiting : list_waiting(state_folder)) {
+    const auto same = std::find_if(runs.begin(), runs.end(), [&](const RunEntry& run) { return run.id == waiting.id; });
+    if (same == runs.end()) {
+      runs.push_back(std::move(waiting));
+    } else {  // a launcher that comes late to a job that runs
+      same->parts.insert(same->parts.end(), waiting.parts.begin(), waiting.parts.end());
+    }
+  }
+  if (name.empty()) return runs;
+  std::vector<RunEntry> found = runs_named(runs, name);
+  return found.size() == 1 ? found : std::vector{living_run(name, state_folder, {})};
 }
 
 }  // namespace lrun::launcher

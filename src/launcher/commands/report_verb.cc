@@ -9,6 +9,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/user_error.h"
 #include "commands/find_run.h"
@@ -74,6 +75,7 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
   RunFiles files = read_run(run);
   const std::string verdict = verdict_of(run, files.result);
   Timeline timeline = timeline_in(std::move(files), run);
+  if (run.alive) timeline.now_ms = wall_ms();
   add_first_outputs(timeline);
   if (!request.html_file.empty()) {
     add_log_files(timeline);

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
+#include "base/clock.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/run_directory.h"
@@ -14,10 +14,6 @@
 namespace lrun::launcher {
 namespace {
 
-std::int64_t ms_since_epoch() {
-  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 /// Reads the files of some launchers only, since large jobs are kept, too.
 RunSummary summary_of(RunEntry run) {
   constexpr std::size_t kMostParts = 16;
@@ -27,7 +23,7 @@ RunSummary summary_of(RunEntry run) {
       .id = run.id, .name = run.name, .alive = run.alive, .result = run.alive ? "running" : result_words(result)};
   if (!timeline) return summary;
   summary.started_ms = timeline->started_ms;
-  summary.took_ms = (run.alive ? ms_since_epoch() : timeline->last_ms()) - timeline->started_ms;
+  summary.took_ms = (run.alive ? wall_ms() : timeline->last_ms()) - timeline->started_ms;
   summary.world_size = timeline->world_size;
   summary.argv = timeline->argv;
   return summary;

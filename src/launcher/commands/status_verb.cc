@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/console_descriptor.h"
 #include "base/nearest.h"
 #include "base/shortened.h"
@@ -34,10 +34,6 @@ namespace {
 
 constexpr Duration kGpuLimit(2000);
 constexpr std::size_t kMostNamesBytes = 120;
-
-std::int64_t now_ms() {
-  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 struct Answers {
   std::vector<RunStatus> statuses;
@@ -133,9 +129,12 @@ class StatusWatch {
   int run() {
     runs_ = living_runs(request_.run, state_);
     if (runs_.empty() && !request_.json && !print_to_stdout(no_run_text(state_), sink_)) return kExitRefused;
+    bool was_empty = runs_.empty();  // one that has waited for its job is in no list while its workers are started
     for (std::map<std::string, std::string> ended; look(ended); ended = results_of_ended()) {
       constexpr Duration kBetweenLooks(2000);
-      if (runs_.empty() || !wait_while_stdout_is_read(kBetweenLooks)) return 0;
+      if (runs_.empty() && (was_empty || !ended.empty())) return 0;
+      was_empty = runs_.empty();
+      if (!wait_while_stdout_is_read(kBetweenLooks)) return 0;
     }
     return kExitRefused;
   }
@@ -161,35 +160,41 @@ class StatusWatch {
     if (answers.statuses.empty() && remarks.lines().empty() && results.empty()) return true;  // it ends
     const auto size = stdout_.size();
     return print_to_stdout(
-        screen_.draw(results, watched_lines(answers.statuses, remarks.lines(), now_ms(), size), size), sink_);
+        screen_.draw(results, watched_lines(answers.statuses, remarks.lines(), wall_ms(), size), size), sink_);
   }
 
   bool print_block(const Answers& answers, const std::string& results) {
     std::string text = results;
-    for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
+    for (const RunStatus& status : answers.statuses) text += status_text(status, wall_ms());
     const bool printed = text.empty() || print_to_stdout(text + "\n", sink_);
     tell_of_others(answers, sink_);
     return printed;
   }
 
-  /// The runs that are not alive any more leave. Without RUN those that have begun come.
+  /// The runs that are not alive any more leave. Those that have begun come, without RUN, or where it has waited for
+  /// its job: it goes on under the id of that.
   std::map<std::string, std::string> results_of_ended() {
     std::map<std::string, std::string> ended;
     const std::vector<RunEntry> living = living_runs({}, state_);
-    for (RunEntry& before : std::exchange(runs_, {})) {
+    for (const RunEntry& before : std::exchange(runs_, {})) {
+      if (const auto same = find(living, before); same != living.end()) {
+        runs_.push_back(*same);
+        continue;
+      }
       const std::optional<RunEntry> run = run_in(before.folder);
-      if (run ? run->alive : has(living, before)) runs_.push_back(run ? *run : std::move(before));
+      if (!run) takes_all_ = true;
+      if (run && run->alive) runs_.push_back(*run);
       if (run && !run->alive) ended[run->id] = result_words(read_run(*run).result);
     }
-    if (!request_.run.empty()) return ended;
+    if (!takes_all_) return ended;
     for (const RunEntry& run : living) {
-      if (!has(runs_, run)) runs_.push_back(run);
+      if (find(runs_, run) == runs_.end()) runs_.push_back(run);
     }
     return ended;
   }
 
-  static bool has(const std::vector<RunEntry>& runs, const RunEntry& run) {
-    return std::any_of(runs.begin(), runs.end(), [&](const RunEntry& known) { return known.folder == run.folder; });
+  static std::vector<RunEntry>::const_iterator find(const std::vector<RunEntry>& runs, const RunEntry& run) {
+    return std::find_if(runs.begin(), runs.end(), [&](const RunEntry& known) { return known.folder == run.folder; });
   }
 
   const VerbRequest& request_;
@@ -197,6 +202,7 @@ class StatusWatch {
   MessageSink& sink_;
   ConsoleDescriptor stdout_;
   std::vector<RunEntry> runs_;
+  bool takes_all_ = request_.run.empty();
   RankMeter meter_;
   WatchedScreen screen_;
 };
@@ -211,7 +217,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   RankMeter meter;
   complete(answers, meter);
   std::string text;
-  for (const RunStatus& status : answers.statuses) text += status_text(status, now_ms());
+  for (const RunStatus& status : answers.statuses) text += status_text(status, wall_ms());
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
   if (!some_live) text = no_run_text(state);
   const bool printed =

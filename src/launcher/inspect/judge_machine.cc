@@ -211,7 +211,9 @@ Finding judge_login(const PeerFacts& peer) {
 
 Finding judge_peer(const PeerFacts& peer) {
   using Path = PeerFacts::Path;
-  if (peer.path == Path::kOpen) return judge_login(peer);
+  const bool ssh_knows_it =
+      peer.login == PeerFacts::Login::kFails && peer.login_error.find("resolve hostname") == std::string::npos;
+  if (peer.path == Path::kOpen || (peer.path == Path::kUnresolved && ssh_knows_it)) return judge_login(peer);
   if (peer.login == PeerFacts::Login::kWorks) {
     return {"peer", Severity::kNote, "'" + peer.host + "' does not resolve, only ssh knows the name",
             "use its address, or add a line for it to /etc/hosts, to look for firewalls, too"};

@@ -36,7 +36,8 @@ bool is_below(pid_t pid, pid_t ancestor, const ProcessTable& table) {
 TreeUse use_of_tree(pid_t root, const ProcessTable& table, const std::multimap<pid_t, pid_t>& children) {
   TreeUse use;
   std::vector<pid_t> left{root};
-  while (!left.empty()) {
+  // /proc is not read at one moment: a pid that is used again meanwhile may make a circle.
+  for (std::size_t i = 0; i < table.processes.size() && !left.empty(); ++i) {
     const pid_t pid = left.back();
     left.pop_back();
     const ProcessStat& stat = table.processes.at(pid);

@@ -231,6 +231,8 @@ void prune_runs(const Folder& state_folder, std::size_t kept, std::size_t tolera
     if (is_run_id(run.filename().string()) && is_folder_of_ours(run)) runs.push_back(run);
   }
   if (runs.size() <= std::max(kept, tolerated)) return;
+  std::erase_if(runs, [](const std::filesystem::path& run) { return !waiting_parts(run).empty(); });
+  if (runs.size() <= std::max(kept, tolerated)) return;
   std::sort(runs.begin(), runs.end());
   runs.resize(runs.size() - kept);
   const SteadyTime end = steady_now() + kMostPruning;

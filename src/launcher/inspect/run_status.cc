@@ -108,7 +108,8 @@ std::string to_json_within(RunStatus status, std::size_t most) {
     if (json.size() <= most) return json;
   }
   status.workers.clear();
-  return to_json(status);
+  std::string json = to_json(status);
+  return json.size() <= most ? json : std::string();
 }
 
 std::string to_json(const std::vector<RunStatus>& of_job) {

@@ -82,6 +82,7 @@ std::string short_version(const std::string& version) {
 }
 
 std::string python_summary(const PythonFacts& python) {
+  if (python.answer == PythonFacts::Answer::kNone) return ", no Python";
   if (python.answer != PythonFacts::Answer::kGiven) return {};
   std::string text = ", Python " + short_version(python.version);
   if (!python.torch) return text + " without torch";

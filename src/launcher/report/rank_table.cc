@@ -185,7 +185,11 @@ constexpr Column kColumns[] = {
        return range_of(values_of(ranks, [](const WorkerStatus& rank) { return rank.use.steps_in_ks; }), speed_text);
      }},
     {"LAST LINE",
-     [](const Ranks& ranks) { return shortened(terminal_safe(ranks.front()->last_line), kMostLineColumns); }},
+     [](const Ranks& ranks) {
+       std::string line = terminal_safe(ranks.front()->last_line);
+       std::replace(line.begin(), line.end(), '\t', ' ');  // its width depends on where it stands
+       return shortened(line, kMostLineColumns);
+     }},
 };
 
 /// Characters as a terminal counts them; at most that of wide ones.

@@ -21,6 +21,7 @@ constexpr std::size_t kMostLines = 20;  ///< of ranks that differ in numbers onl
 
 std::string phase_text(const RunStatus& status) {
   if (status.suspended) return "suspended";
+  if (status.phase == "between_rounds") return "waiting for other nodes to start again";
   if (status.phase == "lingering") return "waiting for processes that its workers left";
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }

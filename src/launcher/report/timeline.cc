@@ -213,7 +213,7 @@ std::vector<std::string> Timeline::milestone_names() const {
 }
 
 std::int64_t Timeline::last_ms() const {
-  std::int64_t last = std::max(started_ms, ended_ms);
+  std::int64_t last = std::max({started_ms, ended_ms, now_ms});
   for (const Milestone& mark : marks) last = std::max(last, mark.ms);
   for (const WorkerSpan& worker : workers) {
     last = std::max({last, worker.spawned_ms, worker.ended_ms});

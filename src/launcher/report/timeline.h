@@ -58,6 +58,7 @@ struct Timeline {
   std::int64_t started_ms = 0;
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
   std::int64_t ended_ms = 0;           ///< 0: it has no end
+  std::int64_t now_ms = 0;             ///< of a run that goes on: when it was looked at; else 0
   std::string reason;                  ///< 'succeeded', 'worker_failed', …; empty without an end
   int exit_code = 0;
   std::vector<WorkerSpan> workers;  ///< by round, then as they were started

@@ -84,7 +84,7 @@ Headline headline(std::string_view verdict) {
 }
 
 std::string outcome(const Timeline& timeline) {
-  if (timeline.ended_ms == 0) return "Run " + timeline.run_id;
+  if (timeline.ended_ms == 0) return fmt::format("Run {}{}", timeline.run_id, timeline.now_ms != 0 ? " goes on" : "");
   return fmt::format(
       "Run {} {}", timeline.run_id,
       timeline.exit_code == 0 ? "succeeded" : fmt::format("ended with exit code {}", timeline.exit_code));
@@ -120,6 +120,9 @@ std::string facts(const Timeline& timeline) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}, exit code {} ({})", format_elapsed(took), timeline.exit_code,
                         escape_html(timeline.reason));
+  } else if (timeline.now_ms != 0) {
+    const Duration lasts(std::max<std::int64_t>(0, timeline.now_ms - timeline.started_ms));
+    text += fmt::format(", running for {}", format_elapsed(lasts));
   }
   return text + "</p>\n";
 }

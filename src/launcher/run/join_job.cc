@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/own_signals.h"
 #include "base/sha256.h"
 #include "base/shortened.h"
@@ -222,8 +223,7 @@ class RendezvousWait : public JobEvents {
   const Environment& environment_;
   const LauncherOutput& output_;
   const SteadyTime began_ = std::chrono::steady_clock::now();
-  const std::int64_t started_ms_ =
-      std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::int64_t started_ms_ = wall_ms();
   EventLoop::Timer show_;
   std::optional<WaitingRecord> record_;
   EventLoop::Timer limit_;

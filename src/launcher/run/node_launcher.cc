@@ -174,6 +174,7 @@ void NodeLauncher::answer(std::string_view command, const ControlSocket::Reply& 
 
 RunStatus NodeLauncher::status() {
   RunStatus status = attempt_status(attempts_.attempt(), run_.logs);
+  if (attempts_.waits()) status.phase = "between_rounds";
   status.run_id = plan_.run_id;
   status.pid = run_.guard.pid();  // the process that a shell knows and that a signal reaches
   status.started_ms = started_ms_;

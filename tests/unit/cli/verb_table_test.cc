@@ -59,6 +59,7 @@ TEST(Verb, DoctorTakesHostsAndNoRun) {
   EXPECT_THAT(refusal({"doctor", "fever"}), mentions({"'lrun doctor'", "'fever'", "'lrun -- doctor'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "a,-oProxyCommand=x"}),
               mentions({"'--hosts a,-oProxyCommand=x'", "is not a host"}));
+  EXPECT_THAT(refusal({"doctor", "--hosts", ""}), mentions({"names no host", "'--hosts node1,node2'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "./hosts.txt"}), mentions({"is not a host", "'--hostfile ./hosts.txt'"}));
   EXPECT_THAT(refusal({"logs", "--rank", "0"}), mentions({"'--rank' of 'lrun logs'", "'lrun logs 0 2'"}));
   EXPECT_THAT(refusal({"stack", "--rank", "0"}), mentions({"'lrun stack --help'"}));

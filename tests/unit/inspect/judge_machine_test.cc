@@ -136,6 +136,11 @@ TEST(JudgeMachine, WantsALoginWithoutAPassword) {
   EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
   facts.peers = {{"alias", PeerFacts::Path::kUnresolved, "", "Name or service not known", Login::kWorks}};
   EXPECT_EQ(only(facts).severity, Severity::kNote) << "ssh knows it, and a run asks ssh only";
+  facts.peers.front().login = Login::kFails;
+  facts.peers.front().login_error = "bob@alias: Permission denied (publickey).";
+  EXPECT_THAT(only(facts).text, HasSubstr("Permission denied")) << "ssh has found it";
+  facts.peers.front().login_error = "ssh: Could not resolve hostname alias: Name or service not known";
+  EXPECT_EQ(only(facts).id, "peer");
   facts.peers.clear();
   facts.ssh_error = "cannot execute 'ssh': No such file or directory";
   EXPECT_THAT(only(facts).fix, HasSubstr("install ssh"));

@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "inspect/control_address.h"
 #include "support/temporary_folder.h"
 
 namespace lrun::launcher {
@@ -86,6 +87,18 @@ TEST_F(RunDirectoryTest, PruningCountsRunsOnly) {
   for (const std::string& run : runs) (void)begun_run(state_ / run);
   prune_runs(Folder::open(state_), 2, 2);
   for (const std::string& run : runs) EXPECT_TRUE(std::filesystem::exists(state_ / run));
+}
+
+TEST_F(RunDirectoryTest, PruningDoesNotCountLaunchersThatWaitForTheirJob) {
+  const std::filesystem::path ended = state_ / "20260102-030400-abc123";
+  (void)begun_run(ended);
+  const RunDirectory one(state_ / "20260102-030401-abc123");
+  const RunDirectory other(state_ / "20260102-030402-abc123");
+  for (const RunDirectory* const waiting : {&one, &other}) {
+    ASSERT_EQ(::mknod((waiting->path() / kControlName).c_str(), S_IFSOCK | 0600, 0), 0);
+  }
+  prune_runs(Folder::open(state_), 1, 1);
+  EXPECT_TRUE(std::filesystem::exists(ended));
 }
 
 TEST_F(RunDirectoryTest, PruningTakesAJobWhenNoneOfItsLaunchersLives) {

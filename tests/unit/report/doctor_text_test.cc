@@ -48,7 +48,7 @@ TEST(DoctorText, IsOneLineAboutAHealthyMachine) {
   facts.machine_gpus.gpus.clear();
   facts.python = {.program = "python3"};
   facts.cpus = 2;
-  EXPECT_EQ(doctor_text(facts, {}, false), "lrun doctor: no problems: no GPU, 2 CPU cores\n");
+  EXPECT_EQ(doctor_text(facts, {}, false), "lrun doctor: no problems: no GPU, 2 CPU cores, no Python\n");
   facts.python = {
       .answer = PythonFacts::Answer::kGiven, .version = "3.13.0rc1", .torch = TorchFacts{.version = "2.10a0+git1"}};
   EXPECT_EQ(doctor_text(facts, {}, false),

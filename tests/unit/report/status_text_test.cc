@@ -62,6 +62,11 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago");
 }
 
+TEST(StatusText, SaysThatALauncherWaitsForTheNextRound) {
+  RunStatus status{.run_id = "r", .pid = 4, .running_ms = 5000, .world_size = 2, .phase = "between_rounds"};
+  EXPECT_NE(status_text(status, 0).find("waiting for other nodes to start again, started 5.0s ago"), std::string::npos);
+}
+
 TEST(StatusText, SaysWhomALauncherWaitsFor) {
   RunStatus status = four_ranks();
   status.workers.clear();

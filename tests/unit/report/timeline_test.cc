@@ -328,6 +328,11 @@ TEST(TimelinePage, OfARunWithoutAnErrorSaysHowItEnded) {
   const std::string page = timeline_html(timeline, "lrun: note: the run goes on\n");
   EXPECT_NE(page.find("<h1>Run r1</h1>"), std::string::npos);
   EXPECT_NE(page.find("<pre>lrun: note: the run goes on\n</pre>"), std::string::npos);
+  timeline.now_ms = timeline.started_ms + 90'000;
+  EXPECT_EQ(timeline.last_ms(), timeline.now_ms) << "the picture reaches it";
+  const std::string now = timeline_html(timeline, "");
+  EXPECT_NE(now.find("<h1>Run r1 goes on</h1>"), std::string::npos);
+  EXPECT_NE(now.find(", running for 1m30s"), std::string::npos);
 }
 
 TEST(TimelinePage, TheSameMilestoneHasTheSameShadeInEveryRow) {
