@@ -71,7 +71,7 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   const std::string id = status.substr(4, status.find(" (pid") - 4);
   EXPECT_TRUE(contains(verb({"status", id}), "run " + id + " (pid "));
   LrunProcess watch({"status", "--watch", id}, {.environment = {{"LRUN_STATE", state_.path().string()}}});
-  ASSERT_TRUE(watch.read_until([&] { return count(watch.out(), ": waiting for ") == 2; })) << watch.out();
+  ASSERT_TRUE(watch.read_until([&] { return count(watch.out(), ": waiting for ") >= 2; })) << watch.out();
 
   LrunProcess& third = job.start({"--node-rank", "2"}, program, shared_);
   for (LrunProcess* const launcher : {&first, &second, &third})
