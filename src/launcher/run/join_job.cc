@@ -198,7 +198,7 @@ class RendezvousWait : public JobEvents {
   [[nodiscard]] std::string waited_for() const {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     if (waits_) return "a place in the job";
-    if (const std::string seen = job_.who_is_there(); !seen.empty()) return seen;
+    if (std::string seen = job_.who_is_there(); !seen.empty()) return seen;
     if (job_.joined() && !last_told_.empty()) return last_told_;
     const std::string here =
         job_.joined() ? "this one has joined" : fmt::format("{} port {} was not reached", rendezvous.host, port());
