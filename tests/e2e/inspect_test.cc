@@ -116,7 +116,8 @@ time.sleep(1000))"});
   wait_for_socket(run);
   Beside status(run, {"status", "--json"});
   ASSERT_EQ(status.wait().code, 0) << status.err();
-  for (const auto& worker : nlohmann::json::parse(status.out())["runs"][0]["workers"]) {
+  const nlohmann::json workers = nlohmann::json::parse(status.out())["runs"][0]["workers"];
+  for (const auto& worker : workers) {
     EXPECT_GT(worker["resident_bytes"], 1024 * 1024) << worker;
     EXPECT_GE(worker["cpu_percent"], 0) << worker;
     EXPECT_GE(worker["quiet_ms"], 0) << worker;

@@ -145,6 +145,7 @@ class AttemptLoopInJobTest : public AttemptLoopTest {
     job = &others;
     membership = membership_of(2);
   }
+  ~AttemptLoopInJobTest() override { launcher.reset(); }  // it uses `others`
 
   [[nodiscard]] LaunchPlan in_job(const std::string& script, int most_restarts = 0) const {
     LaunchPlan plan = restarting(script, most_restarts);
