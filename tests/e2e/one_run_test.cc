@@ -144,7 +144,7 @@ TEST_F(OneRun, GoesOnUnderItsIdWhereNodesComeAndGo) {
   LrunProcess& first = job.start({"--node-rank", "0"}, program, shared_);
   ASSERT_TRUE(first.wait_for(" of 0/1")) << first.err();
   LrunProcess& second = job.start({"--node-rank", "1"}, program, shared_);
-  ASSERT_TRUE(second.wait_for(" of 1/2")) << second.err();
+  ASSERT_TRUE(first.wait_for(" of 0/2") && second.wait_for(" of 1/2")) << second.err();
   kill_whole(first);  // the leader
   ASSERT_TRUE(second.wait_for(" of 0/1")) << second.err();
   LrunProcess& third = job.start({"--node-rank", "0"}, program, shared_);
