@@ -284,11 +284,18 @@ TEST(DebugRank, LinesOfOthersLeaveWhatIsTypedWhole) {
   EXPECT_EQ(lrun.wait().code, 0);
 }
 
-/// A shell with job control, which is the debugger of an outer run, starts an inner one with a debugger.
+/// A shell with job control, './shell', which is the debugger of an outer run, starts an inner one with a debugger.
+constexpr const char* kInnerRun = " -n 2 --debug-rank 0 --wrap@0 ./debugger ./train\n";
+LrunProcess::Options shell_in(const TemporaryFolder& folder) {
+  (void)folder.script("shell", "#!/bin/sh\nexec bash --norc --noprofile --noediting -i\n");
+  LrunProcess::Options options = in(folder, {{"NO_COLOR", "1"}, {"PS1", "shell> "}, {"INPUTRC", "/dev/null"}});
+  options.terminal = true;
+  return options;
+}
+
 TEST(DebugRank, InTheBackgroundTheTerminalIsTheShells) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& name) { std::ofstream(folder / name) << name; };
-  (void)folder.script("shell", "#!/bin/sh\nexec bash --norc --noprofile --noediting -i\n");
   (void)folder.script("debugger", "#!/bin/sh\nprintf '(debug) '\nread -r line\necho \"read $line\"\n");
   (void)folder.script("train", R"(#!/bin/sh
 [ "$RANK" = 1 ] || exit 0
@@ -300,11 +307,9 @@ for name in first second; do
   echo "went on after the $name stop"
 done
 )");
-  LrunProcess::Options options = in(folder, {{"NO_COLOR", "1"}, {"PS1", "shell> "}, {"INPUTRC", "/dev/null"}});
-  options.terminal = true;
-  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, options);
+  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, shell_in(folder));
   ASSERT_TRUE(outer.wait_for("shell> ")) << outer.err();
-  outer.type(std::string(LRUN_PROGRAM) + " -n 2 --debug-rank 0 --wrap@0 ./debugger ./train\n");
+  outer.type(std::string(LRUN_PROGRAM) + kInnerRun);
   ASSERT_TRUE(outer.wait_for("(debug) ")) << outer.err();
   make("first");
   ASSERT_TRUE(outer.wait_for("Stopped")) << outer.err();
@@ -329,7 +334,6 @@ done
 TEST(DebugRank, KeysAreTheShellsAfterAStopThatTheLauncherDidNotSee) {
   const TemporaryFolder folder;
   const auto make = [&](const std::string& name) { std::ofstream(folder / name) << name; };
-  (void)folder.script("shell", "#!/bin/sh\nexec bash --norc --noprofile --noediting -i\n");
   (void)folder.script("debugger", "#!/bin/sh\nprintf '(debug) '\nread -r line\necho \"the debugger read $line\"\n");
   (void)folder.script("train", R"(#!/bin/sh
 [ "$RANK" = 1 ] || exit 0
@@ -340,11 +344,9 @@ kill -TSTP $4
 until [ -e seen ]; do sleep 0.02; done
 echo went on
 )");
-  LrunProcess::Options options = in(folder, {{"NO_COLOR", "1"}, {"PS1", "shell> "}, {"INPUTRC", "/dev/null"}});
-  options.terminal = true;
-  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, options);
+  LrunProcess outer({"--debug-rank", "0", "--wrap@0", "./shell", "true"}, shell_in(folder));
   ASSERT_TRUE(outer.wait_for("shell> ")) << outer.err();
-  outer.type(std::string(LRUN_PROGRAM) + " -n 2 --debug-rank 0 --wrap@0 ./debugger ./train\n");
+  outer.type(std::string(LRUN_PROGRAM) + kInnerRun);
   ASSERT_TRUE(outer.wait_for("(debug) ")) << outer.err();
   make("stop");
   ASSERT_TRUE(outer.wait_for("Stopped")) << outer.err();

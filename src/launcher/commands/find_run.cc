@@ -3,7 +3,6 @@
 #include "commands/find_run.h"
 
 #include <algorithm>
-#include <iterator>
 #include <system_error>
 #include <utility>
 

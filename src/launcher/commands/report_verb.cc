@@ -24,11 +24,16 @@
 namespace lrun::launcher {
 namespace {
 
+/// Of a worker's log files.
+std::filesystem::path folder_of(const WorkerSpan& worker) {
+  return std::filesystem::path(worker.logs) / std::to_string(worker.local_rank);
+}
+
 /// For links, where a browser of this machine opens them.
 void add_log_files(Timeline& timeline) {
   for (WorkerSpan& worker : timeline.workers) {
     if (worker.logs.empty()) continue;
-    const std::filesystem::path folder = std::filesystem::path(worker.logs) / std::to_string(worker.local_rank);
+    const std::filesystem::path folder = folder_of(worker);
     for (const char* name : {"stderr.log", "stdout.log"}) {
       std::error_code error;
       if (std::filesystem::is_regular_file(folder / name, error)) worker.log_files.push_back((folder / name).string());
@@ -40,8 +45,7 @@ void add_log_files(Timeline& timeline) {
 void add_first_outputs(Timeline& timeline) {
   for (WorkerSpan& worker : timeline.workers) {
     if (worker.logs.empty()) continue;
-    const std::filesystem::path folder = std::filesystem::path(worker.logs) / std::to_string(worker.local_rank);
-    const std::int64_t born = first_output_ms(folder) - worker.clock_ahead_ms;
+    const std::int64_t born = first_output_ms(folder_of(worker)) - worker.clock_ahead_ms;
     const bool is_after_its_end = worker.ended_ms != 0 && born > worker.ended_ms;  // somebody set the clock meanwhile
     if (born >= worker.spawned_ms && !is_after_its_end)
       worker.milestones.push_back({born, "first output", worker.spawned_order});

@@ -28,7 +28,7 @@ struct StepsDone {
   bool operator==(const StepsDone&) const = default;
 };
 
-/// What a rank's process and those below it use. -1: unknown.
+/// The use that a rank's process and those below it make of the machine. -1: unknown.
 struct RankUse {
   std::int64_t lived_ms = -1;        ///< since the rank's process started
   int cpu_percent = -1;              ///< of one core: since the last look, or at the first one since it started
@@ -77,7 +77,7 @@ struct RunStatus {
   int world_size = 0;
   int attempt = 0;  ///< 0 is the first
   int master_port = 0;
-  std::string phase;           ///< 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over'
+  std::string phase;           ///< 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over', 'between_rounds'
   std::string meets_at = {};   ///< while it waits for its job: 'node0 port 29500'
   std::string waits_for = {};  ///< the same: which launchers are there, and which are missing
   bool suspended = false;

@@ -288,7 +288,7 @@ int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
 
 namespace {
 
-/// What follows from the words of the user and of the manager, and from nothing of this host.
+/// Takes all that follows from the words of the user and of the manager, and from nothing of this host.
 void take_size(LaunchRequest& request, const Allocation& allocation, bool takes_part_in_job) {
   refuse_more_launchers(allocation, request);
   check_spares(request, allocation, takes_part_in_job);

@@ -360,26 +360,22 @@ RunResult AttemptLoop::result() const {
   result.verdict.restarts = attempt_->membership().attempt;
   result.records = std::move(outcome.records);
   result.last_choice = restarts_.last().kind;
-  note_what_is_on_screen(result);
   result.logs = attempt_->written_logs();
-  return result;
-}
 
-/// Where launchers of a job share a screen, lines of all stand there.
-void AttemptLoop::note_what_is_on_screen(RunResult& result) const {
   const std::optional<FailureRecord>& culprit = result.verdict.culprit;
-  const bool is_shared = agreed_ && run_.shares_screen;
   std::vector<FailureRecord> own;
   if (culprit && culprit->node_rank == node().node_rank) own.push_back(*culprit);
-  const ScreenLines screen = is_shared ? agreed_->screen : screen_here(own, run_.logs, run_.reporter);
+  ScreenLines screen = screen_here(own, run_.logs, run_.reporter);
+  const bool is_shared = agreed_ && run_.shares_screen;  // lines of all launchers of the job stand there
+  if (is_shared) screen.since_stop = agreed_->screen.since_stop;
+  // Managers may keep the output of each task apart: what another launcher has shown there is not seen here.
+  if (is_shared && run_.plan.has_head) screen.ranks_shown = agreed_->screen.ranks_shown;
   const bool few_follow = screen.since_stop <= ConsoleReporter::kLinesOnScreen;
   result.cause_on_screen = few_follow && run_.reporter.has_told(result.verdict);
-  // Managers may keep the output of each task apart: what another launcher has shown there is not seen here.
-  const bool shows_others = is_shared && run_.plan.has_head;
-  const std::vector<int> shown =
-      shows_others ? screen.ranks_shown : screen_here(own, run_.logs, run_.reporter).ranks_shown;
+  const std::vector<int>& shown = screen.ranks_shown;
   const bool shows_culprit = culprit && std::find(shown.begin(), shown.end(), culprit->rank) != shown.end();
   result.evidence_on_screen = shows_culprit && (few_follow || !is_shared);
+  return result;
 }
 
 void AttemptLoop::leave_job(const std::string& text) {

@@ -101,7 +101,6 @@ class AttemptLoop {
   void enter_round();
   void stop_early(const RunEnd& end, bool victim);
   void end();
-  void note_what_is_on_screen(RunResult& result) const;
   [[nodiscard]] const NodePlan& node() const { return run_.plan.nodes.front(); }
 
   Surroundings run_;
