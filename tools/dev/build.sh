@@ -15,14 +15,10 @@ say_how_long() {
   note "$files files to compile, $(jobs) at a time: about $((files * 5 / $(jobs) / 60 + 1)) min, less where ccache has them"
 }
 
-# configure_and_build PRESET [TARGET...]
-configure_and_build() {
-  local preset=$1 targets=() log
-  shift
-  [ $# -eq 0 ] || targets=(--target "$@")
-  stage "building ($preset) in build/$preset"
+# configure PRESET
+configure() {
+  local preset=$1 log=build/$1/configure.log
   mkdir -p "build/$preset"
-  log=build/$preset/configure.log
   # By name: a LibTorch in CMAKE_PREFIX_PATH, as conda sets it, is not the one that was fetched.
   cmake --preset "$preset" -DLRUN_LIBTORCH="${LRUN_LIBTORCH:-$libtorch_home/torch}" "${configure_options[@]}" \
     > "$log" 2>&1 || {
@@ -30,6 +26,15 @@ configure_and_build() {
     fail "configuring failed" "./dev doctor says what is missing"
   }
   grep '^-- LibTorch' "$log" || true
+}
+
+# configure_and_build PRESET [TARGET...]
+configure_and_build() {
+  local preset=$1 targets=()
+  shift
+  [ $# -eq 0 ] || targets=(--target "$@")
+  stage "building ($preset) in build/$preset"
+  configure "$preset"
   say_how_long "$preset" "${targets[@]:1}"
   nice cmake --build --preset "$preset" --parallel "$(jobs)" "${targets[@]}"
 }

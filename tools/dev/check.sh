@@ -132,10 +132,15 @@ check_faults() {
   ctest --test-dir build/dev -L '^check$' --output-on-failure --no-tests=error
 }
 
+# These tests mostly wait. Meanwhile the last part's files are compiled at the lowest priority, as far as that comes.
 check_lab() {
   stage "tests on real clusters in namespaces"
   may_have_lab "ctest --test-dir build/dev -L '^cluster\$' --output-on-failure" || return 77
   need_lab_packages
+  configure asan
+  nice -n 19 ninja -C build/asan -j "$(jobs)" > build/check/asan_beside_lab.log 2>&1 &
+  # shellcheck disable=SC2064 # this ninja
+  trap "kill $! 2> /dev/null || true; wait $! || true" EXIT
   ctest --test-dir build/dev -L '^cluster$' --output-on-failure --no-tests=error
 }
 
