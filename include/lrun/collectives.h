@@ -15,6 +15,10 @@ namespace lrun {
 
 class Session;
 
+namespace detail {
+struct RowSizes;
+}
+
 /// How the values of all ranks become one.
 enum class ReduceOp {
   kSum,
@@ -49,6 +53,12 @@ class LRUN_EXPORT CollectiveWork {
 /// Result   bitwise identical on all ranks. Sums are taken in rank order with the same arithmetic by every CPU backend
 ///          but 'shm+gloo', which adds up the hosts' sums.
 /// Threads  one operation is posted at a time per rank; destroy after the last wait().
+///
+/// Groups of some of the ranks, each rank with its neighbour, and a message between two ranks:
+///
+///     const int first = group.rank() / 2 * 2;
+///     const auto pair = group.subgroup({first, first + 1});  // all ranks call it
+///     pair->broadcast(tensor, 0);                            // the first of the pair sends, the other receives
 class LRUN_EXPORT Collectives {
  public:
   virtual ~Collectives();
@@ -79,6 +89,11 @@ class LRUN_EXPORT Collectives {
   /// `input` is (world_size, *output.shape); rank r gets the sum (or average) of all ranks' row r.
   virtual void reduce_scatter(at::Tensor output, const at::Tensor& input, ReduceOp op) = 0;
 
+  /// Row r of `input` goes to rank r, and row r of `output` comes from there. Both are (world_size, *shape),
+  /// contiguous, of the same dtype, which is any, and share no memory. <lrun/exchange.h> takes tensors of different
+  /// sizes.
+  void all_to_all(at::Tensor output, const at::Tensor& input);
+
   /// Returns when all ranks have called it.
   virtual void barrier() = 0;
 
@@ -87,6 +102,20 @@ class LRUN_EXPORT Collectives {
   /// Threads  any.
   virtual void abort(const std::string& reason) = 0;
 
+  /// Makes a group of some of the ranks: ranks[i] becomes its rank i. Every rank of this group calls it, members or
+  /// not, and names the members of its own new group: so one call makes several groups, of which each rank is in one at
+  /// most.
+  ///
+  /// The new group has the same backend ('shm' instead of 'shm+gloo' on one host, 'single' for one rank on a CPU) and
+  /// timeout, and fails by itself: neither group knows of the other's failures, except that both lose a rank that ends.
+  /// Its errors name the ranks as this group does. It may outlive this group. Operations of two groups are not ordered
+  /// among each other: with 'nccl' wait for those of the one before those of the other.
+  /// \return  null on a rank that is not in `ranks`.
+  /// \throws lrun::CollectiveMismatch  on all ranks, which can go on: a rank of `ranks` names others; names both.
+  /// \throws std::invalid_argument     there is no such rank, or one is named twice.
+  /// \throws lrun::Unsupported         a group of SessionOptions::connect that has no subgroups.
+  [[nodiscard]] virtual std::unique_ptr<Collectives> subgroup(const std::vector<int>& ranks);
+
   /// 1, 2, 3, …: a number for the next user of this group. All ranks get the same number if all ask equally often.
   /// Threads  as for operations.
   [[nodiscard]] std::uint64_t next_number() { return ++numbers_; }
@@ -94,8 +123,17 @@ class LRUN_EXPORT Collectives {
   /// The number of devices over which each rank splits its batches. 1, except in a session under dp or ddp2.
   [[nodiscard]] std::size_t devices_of_rank() const { return devices_of_rank_; }
 
+ protected:
+  /// Makes this rank's end of a subgroup, on whose ranks all have agreed. `number`: of this call of subgroup(); the
+  /// same on all ranks. Throws lrun::Unsupported unless it is overridden.
+  virtual std::unique_ptr<Collectives> join_subgroup(const std::vector<int>& ranks, std::uint64_t number);
+
  private:
   friend class Session;  // sets devices_of_rank_ once the group is made
+  friend struct detail::RowSizes;
+
+  /// all_to_all() with rows of any sizes. Unless it is overridden: an all_gather of everything.
+  virtual void move_rows(at::Tensor output, const at::Tensor& input, const detail::RowSizes& sizes);
 
   std::uint64_t numbers_ = 0;
   std::size_t devices_of_rank_ = 1;

@@ -20,7 +20,8 @@
 /// Cost     sizes are exchanged first, in one short operation. Then one broadcast per rank moves the data: each rank
 ///          sends and receives the bytes of all of them, once. That is no more than the busiest rank has to receive in
 ///          any case, but ranks that need no part of the result do as much. all_gather() of equal shapes is one
-///          all_gather and a copy.
+///          all_gather and a copy. all_to_all() exchanges sizes twice; then each rank sends and receives its own parts
+///          only. 'shm+gloo' pads them to the longest part of any rank.
 /// Threads  as for operations of Collectives.
 namespace lrun {
 
@@ -43,6 +44,16 @@ class Collectives;
 /// \throws std::invalid_argument  on root: not one tensor per rank, or as all_gather(); `root` is not in the group.
 [[nodiscard]] LRUN_EXPORT at::Tensor scatter(Collectives& collectives, const std::vector<at::Tensor>& tensors, int root,
                                              at::Device device = at::kCPU);
+
+/// Gives each rank one tensor of every rank: tensors[r] goes to rank r, and element r of the result comes from there.
+///
+///     // Each sample to the rank that has its expert.
+///     const auto mine = torch::cat(lrun::all_to_all(*group, samples_by_rank));
+///
+/// \param tensors  one per rank, of any shapes and dtypes, on one device, which gets the result.
+/// \throws std::invalid_argument  not one tensor per rank, on different devices, or as all_gather().
+[[nodiscard]] LRUN_EXPORT std::vector<at::Tensor> all_to_all(Collectives& collectives,
+                                                             const std::vector<at::Tensor>& tensors);
 
 /// Gives every rank `root`'s bytes. Those of other ranks do not count.
 [[nodiscard]] LRUN_EXPORT std::string broadcast(Collectives& collectives, std::string bytes, int root);

@@ -82,7 +82,7 @@ class GroupOfProcesses {
         calls_(
             options_.rank, options_.world_size,
             [this](const std::string& text) { set(calls_key(options_.rank), text); },
-            [this](int rank) { return ask(calls_key(rank)); }) {
+            [this](int rank) { return ask(calls_key(rank)); }, options_.ranks_above) {
     options_.name += "/nccl";
   }
 

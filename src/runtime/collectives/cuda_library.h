@@ -43,7 +43,7 @@ struct CudaGroup {
 /// \return  the group, owned by the caller. \throws lrun::Unsupported  no GPU, or no CUDA side of LibTorch.
 ///          \throws as make_collectives().
 using CudaEntryPoint = Collectives* (*)(const CudaGroup* group);
-inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v3";
+inline constexpr char kCudaEntryPoint[] = "lrun_cuda_make_collectives_v4";
 inline constexpr char kCudaLibrary[] = "liblrun_cuda.so";
 
 /// The same for replicas of one process. \throws lrun::Error  as ReplicaLink.

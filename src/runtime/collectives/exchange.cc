@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/collectives/common/row_sizes.h"
 #include "runtime/collectives/common/rows_of_ranks.h"
 
 namespace lrun {
@@ -64,6 +65,13 @@ void require_rank(const Collectives& collectives, int rank, const std::string& o
   if (rank >= 0 && rank < collectives.world_size()) return;
   throw std::invalid_argument(operation + ": there is no rank " + std::to_string(rank) + " in a group of " +
                               std::to_string(collectives.world_size()));
+}
+
+void require_one_for_each_rank(const Collectives& collectives, const std::vector<at::Tensor>& tensors,
+                               const std::string& operation) {
+  if (tensors.size() == static_cast<std::size_t>(collectives.world_size())) return;
+  throw std::invalid_argument(operation + ": the number of tensors is " + std::to_string(tensors.size()) +
+                              ", and that of ranks " + std::to_string(collectives.world_size()));
 }
 
 std::string describe_receiver(std::int64_t receiver) {
@@ -121,6 +129,13 @@ std::vector<at::Tensor> collect(Collectives& collectives, const at::Tensor& tens
   return tensors;
 }
 
+std::int64_t bytes_of_shape(const Shape& shape) {
+  return c10::multiply_integers(shape.sizes) * static_cast<std::int64_t>(c10::elementSize(shape.dtype));
+}
+
+/// The same memory.
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.flatten().view(at::kByte); }
+
 at::Tensor bytes_of_string(std::string& text) {
   return at::from_blob(text.data(), {static_cast<std::int64_t>(text.size())}, at::kByte);
 }
@@ -153,10 +168,7 @@ at::Tensor scatter(Collectives& collectives, const std::vector<at::Tensor>& tens
   std::vector<at::Tensor> parts(world_size);
   at::Tensor shapes = at::zeros({collectives.world_size(), kShapeNumbers}, at::kLong);
   if (is_root) {
-    if (tensors.size() != world_size) {
-      throw std::invalid_argument("scatter: the number of tensors is " + std::to_string(tensors.size()) +
-                                  ", and that of ranks " + std::to_string(world_size));
-    }
+    require_one_for_each_rank(collectives, tensors, "scatter");
     for (std::size_t rank = 0; rank < world_size; ++rank) {
       parts[rank] = sendable(tensors[rank], "scatter");
       shapes[static_cast<std::int64_t>(rank)].copy_(encode_shape(parts[rank]));
@@ -175,6 +187,48 @@ at::Tensor scatter(Collectives& collectives, const std::vector<at::Tensor>& tens
     part.reset();  // a rank holds its own and one more
   }
   return mine;
+}
+
+std::vector<at::Tensor> all_to_all(Collectives& collectives, const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  require_one_for_each_rank(collectives, tensors, "all_to_all");
+  const std::int64_t world_size = collectives.world_size();
+  std::vector<at::Tensor> parts;
+  const at::Tensor shapes = at::zeros({world_size, kShapeNumbers}, at::kLong);
+  detail::RowSizes sizes;
+  std::int64_t bytes_sent = 0;
+  for (const at::Tensor& tensor : tensors) {
+    const at::Tensor part = sendable(tensor, "all_to_all");
+    if (tensor.device() != tensors[0].device()) {
+      throw std::invalid_argument("all_to_all: tensors on " + tensors[0].device().str() + " and on " +
+                                  tensor.device().str() + ": put them on one device");
+    }
+    shapes[static_cast<std::int64_t>(parts.size())].copy_(encode_shape(part));
+    sizes.sends.push_back(static_cast<std::int64_t>(part.nbytes()));
+    bytes_sent += sizes.sends.back();
+    parts.push_back(bytes_of(part));
+  }
+  const at::Tensor theirs = at::empty_like(shapes);
+  collectives.all_to_all(theirs, shapes);
+  at::Tensor longest = at::full({1}, *std::ranges::max_element(sizes.sends), at::kLong);
+  collectives.all_reduce(longest, ReduceOp::kMax)->wait();
+  sizes.longest = {longest.item<std::int64_t>()};
+  std::vector<at::Tensor> results;
+  std::int64_t bytes_received = 0;
+  for (std::int64_t rank = 0; rank < world_size; ++rank) {
+    const Shape shape = decode_shape(theirs[rank]);
+    sizes.receives.push_back(bytes_of_shape(shape));
+    bytes_received += sizes.receives.back();
+    results.push_back(at::empty(shape.sizes, tensors[0].options().dtype(shape.dtype)));
+  }
+  const at::Tensor sent = at::empty({bytes_sent}, parts[0].options());
+  const at::Tensor received = at::empty({bytes_received}, parts[0].options());
+  const std::vector<at::Tensor> outgoing = sent.split_with_sizes(sizes.sends);
+  const std::vector<at::Tensor> incoming = received.split_with_sizes(sizes.receives);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) outgoing[rank].copy_(parts[rank]);
+  sizes.move(collectives, received, sent);
+  for (std::size_t rank = 0; rank < results.size(); ++rank) bytes_of(results[rank]).copy_(incoming[rank]);
+  return results;
 }
 
 std::string broadcast(Collectives& collectives, std::string bytes, int root) {

@@ -1,3 +1,5 @@
+// In: the name of a backend and the options of a group. Out: this rank's end of the group, which makes its subgroups
+// the same way. Called by the session.
 #include "runtime/collectives/registry.h"
 
 #include <lrun/error.h>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "base/nearest.h"
+#include "runtime/collectives/common/group_member.h"
 #include "runtime/collectives/cuda_library.h"
 #include "runtime/collectives/gloo/collectives.h"
 #include "runtime/collectives/hierarchical/collectives.h"
@@ -51,6 +54,31 @@ GroupOptions with_clamped_timeout(GroupOptions options) {
   return options;
 }
 
+/// Disjoint subgroups of one call have different first ranks.
+GroupOptions options_of_subgroup(const GroupOptions& options, const std::vector<int>& ranks, std::uint64_t number) {
+  GroupOptions part = options;
+  part.name += "/" + std::to_string(number) + "." + std::to_string(ranks.front());
+  part.rank = static_cast<int>(std::ranges::find(ranks, options.rank) - ranks.begin());
+  part.world_size = static_cast<int>(ranks.size());
+  part.ranks_above = names_of_ranks(ranks, options.ranks_above);
+  return part;
+}
+
+std::string backend_of_subgroup(const std::string& backend, int world_size) {
+  if (backend == "nccl") return backend;
+  if (world_size == 1) return "single";
+  return backend == "shm+gloo" ? "auto" : backend;
+}
+
+/// Every backend is a GroupMember.
+void let_make_subgroups(Collectives& group, const GroupOptions& options) {
+  const auto join = [options, backend = group.name()](const std::vector<int>& ranks, std::uint64_t number) {
+    const GroupOptions part = options_of_subgroup(options, ranks, number);
+    return make_collectives(backend_of_subgroup(backend, part.world_size), part);
+  };
+  static_cast<GroupMember&>(group).set_subgroup_maker(join);
+}
+
 struct Backend {
   std::string_view name;
   Maker make;
@@ -72,8 +100,11 @@ std::unique_ptr<Collectives> make_collectives(const std::string& name, const Gro
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
   std::vector<std::string> names;
   for (const Backend& backend : kBackends) {
-    if (backend.name == (name.empty() ? "auto" : name)) return backend.make(with_clamped_timeout(options));
     names.emplace_back(backend.name);
+    if (backend.name != (name.empty() ? "auto" : name)) continue;
+    auto group = backend.make(with_clamped_timeout(options));
+    let_make_subgroups(*group, options);
+    return group;
   }
   throw Unsupported("unknown backend '" + name +
                     "': " + nearest_hint(name, names, "it is one of " + join_words(names)));

@@ -20,7 +20,10 @@ class DoneWork final : public CollectiveWork {
 
 class SingleCollectives final : public PostedCollectives {
  public:
-  explicit SingleCollectives(std::chrono::milliseconds timeout) : PostedCollectives("single", 0, 1, timeout) {}
+  explicit SingleCollectives(std::chrono::milliseconds timeout) : PostedCollectives("single", 0, 1, timeout) {
+    set_subgroup_maker(
+        [timeout](const std::vector<int>& /*ranks*/, std::uint64_t /*number*/) { return make_single(timeout); });
+  }
 
   Failure fail(const Failure& failure) override {
     const std::lock_guard lock(mutex_);

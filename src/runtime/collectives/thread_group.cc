@@ -36,8 +36,11 @@ struct Operation {
 /// last rank to arrive performs it, so there is neither a worker thread nor a second barrier.
 class ThreadGroup {
  public:
-  ThreadGroup(int world_size, std::chrono::milliseconds timeout)
-      : timeout_(timeout), left_(static_cast<std::size_t>(world_size)), posted_(static_cast<std::size_t>(world_size)) {}
+  ThreadGroup(int world_size, std::chrono::milliseconds timeout, std::vector<int> ranks_above)
+      : timeout_(timeout),
+        ranks_above_(std::move(ranks_above)),
+        left_(static_cast<std::size_t>(world_size)),
+        posted_(static_cast<std::size_t>(world_size)) {}
 
   [[nodiscard]] int world_size() const { return static_cast<int>(left_.size()); }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
@@ -48,17 +51,28 @@ class ThreadGroup {
   void leave(int rank) noexcept;
   Failure abort(const Failure& failure);
 
+  /// The same group for each of its ranks. \param number  of the call of subgroup().
+  std::shared_ptr<ThreadGroup> subgroup(const std::vector<int>& ranks, std::uint64_t number);
+
  private:
+  struct Subgroup {
+    std::shared_ptr<ThreadGroup> group;
+    std::size_t joined = 0;
+  };
+
   void perform(Operation& operation);
   void fail(Failure failure);  // with mutex_ held
   [[nodiscard]] std::vector<int> missing(const Operation& operation) const;
+  [[nodiscard]] std::string name(int rank) const { return "rank " + std::to_string(name_of_rank(rank, ranks_above_)); }
 
   const std::chrono::milliseconds timeout_;
+  const std::vector<int> ranks_above_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::uint64_t, std::shared_ptr<Operation>> pending_;  // begun, not yet posted by all
   std::vector<bool> left_;
-  std::vector<std::uint64_t> posted_;  // how many operations each rank posted
+  std::vector<std::uint64_t> posted_;                            // how many operations each rank posted
+  std::map<std::pair<std::uint64_t, int>, Subgroup> subgroups_;  // by number and first rank, until all have joined
   std::optional<Failure> failure_;
 };
 
@@ -77,8 +91,7 @@ std::shared_ptr<Operation> ThreadGroup::post(int rank, Post post) {
     if (++operation->arrived < left_.size()) {
       for (int other : missing(*operation)) {
         if (!left_[static_cast<std::size_t>(other)]) continue;
-        fail({Failure::Kind::kPeerLost,
-              "rank " + std::to_string(other) + " left the group before " + name_call(kind, sequence)});
+        fail({Failure::Kind::kPeerLost, name(other) + " left the group before " + name_call(kind, sequence)});
         failure_->raise();
       }
       return operation;
@@ -90,7 +103,7 @@ std::shared_ptr<Operation> ThreadGroup::post(int rank, Post post) {
 }
 
 void ThreadGroup::perform(Operation& operation) {
-  std::optional<Failure> failure = find_mismatch(operation.posts, operation.sequence);
+  std::optional<Failure> failure = find_mismatch(operation.posts, operation.sequence, ranks_above_);
   try {
     if (!failure) detail::perform(operation.posts);
   } catch (const std::exception& error) {  // the others wait for this rank
@@ -114,7 +127,8 @@ void ThreadGroup::wait(int rank, const Operation& operation) {
       changed_.wait(lock, ended);  // all have come and the last one performs the operation: that ends by itself
     } else {
       const Call& call = operation.posts[static_cast<std::size_t>(rank)]->call;
-      fail({Failure::Kind::kTimeout, describe_timeout(call.operation, operation.sequence, timeout_, late)});
+      fail({Failure::Kind::kTimeout,
+            describe_timeout(call.operation, operation.sequence, timeout_, names_of_ranks(late, ranks_above_))});
     }
   }
   if (!operation.done) failure_->raise();
@@ -137,8 +151,7 @@ void ThreadGroup::leave(int rank) noexcept {
       return first;
     }();
     const Call::Operation kind = operation->posts[static_cast<std::size_t>(other)]->call.operation;
-    fail({Failure::Kind::kPeerLost,
-          "rank " + std::to_string(rank) + " left the group before " + name_call(kind, sequence)});
+    fail({Failure::Kind::kPeerLost, name(rank) + " left the group before " + name_call(kind, sequence)});
     return;
   }
 }
@@ -147,6 +160,18 @@ Failure ThreadGroup::abort(const Failure& failure) {
   const std::lock_guard lock(mutex_);
   fail(failure);
   return *failure_;
+}
+
+std::shared_ptr<ThreadGroup> ThreadGroup::subgroup(const std::vector<int>& ranks, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto [entry, is_new] = subgroups_.try_emplace({number, ranks.front()});
+  if (is_new) {
+    entry->second.group =
+        std::make_shared<ThreadGroup>(static_cast<int>(ranks.size()), timeout_, names_of_ranks(ranks, ranks_above_));
+  }
+  std::shared_ptr<ThreadGroup> group = entry->second.group;
+  if (++entry->second.joined == ranks.size()) subgroups_.erase(entry);
+  return group;
 }
 
 void ThreadGroup::fail(Failure failure) {
@@ -179,7 +204,12 @@ class ThreadWork final : public CollectiveWork {
 class ThreadCollectives final : public PostedCollectives {
  public:
   ThreadCollectives(std::shared_ptr<ThreadGroup> group, int rank)
-      : PostedCollectives("threads", rank, group->world_size(), group->timeout()), group_(std::move(group)) {}
+      : PostedCollectives("threads", rank, group->world_size(), group->timeout()), group_(std::move(group)) {
+    set_subgroup_maker([this](const std::vector<int>& ranks, std::uint64_t number) {
+      const auto place = std::ranges::find(ranks, this->rank()) - ranks.begin();
+      return std::make_unique<ThreadCollectives>(group_->subgroup(ranks, number), static_cast<int>(place));
+    });
+  }
   ThreadCollectives(const ThreadCollectives&) = delete;
   ThreadCollectives& operator=(const ThreadCollectives&) = delete;
   ~ThreadCollectives() override { group_->leave(rank()); }
@@ -210,8 +240,8 @@ namespace lrun {
 std::vector<std::unique_ptr<Collectives>> make_thread_group(int world_size, const ThreadGroupOptions& options) {
   if (world_size < 1) throw std::invalid_argument("a group of " + std::to_string(world_size) + " threads");
   if (options.timeout.count() < 1) throw std::invalid_argument("the timeout of a group has to be more than 0 ms");
-  const auto group =
-      std::make_shared<detail::ThreadGroup>(world_size, std::min(options.timeout, detail::kLongestTimeout));
+  const auto group = std::make_shared<detail::ThreadGroup>(
+      world_size, std::min(options.timeout, detail::kLongestTimeout), std::vector<int>());
   std::vector<std::unique_ptr<Collectives>> ranks;
   for (int rank = 0; rank < world_size; ++rank)
     ranks.push_back(std::make_unique<detail::ThreadCollectives>(group, rank));

@@ -6,10 +6,10 @@
 
 extern "C" {
 
-LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v3(const lrun::detail::CudaGroup* group);
+LRUN_EXPORT lrun::Collectives* lrun_cuda_make_collectives_v4(const lrun::detail::CudaGroup* group);
 LRUN_EXPORT lrun::detail::ReplicaLink* lrun_cuda_make_replica_link_v1(const std::vector<at::Device>* devices);
 
-lrun::Collectives* lrun_cuda_make_collectives_v3(const lrun::detail::CudaGroup* group) {
+lrun::Collectives* lrun_cuda_make_collectives_v4(const lrun::detail::CudaGroup* group) {
   return lrun::detail::make_nccl(*group).release();
 }
 

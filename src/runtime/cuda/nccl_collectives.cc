@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <exception>
 #include <list>
 #include <mutex>
@@ -29,6 +30,7 @@
 #include "runtime/collectives/common/call_log.h"
 #include "runtime/collectives/common/failure.h"
 #include "runtime/collectives/common/group_member.h"
+#include "runtime/collectives/common/row_sizes.h"
 #include "runtime/cuda/cuda_calls.h"
 #include "runtime/cuda/nccl_communicator.h"
 #include "runtime/cuda/nccl_types.h"
@@ -50,6 +52,24 @@ struct InFlight {
   SteadyTime deadline;
   std::shared_ptr<Mark> ready;  // of the caller's stream: what came before has ended
   std::shared_ptr<Mark> end;
+};
+
+/// Calls of NCCL that begin together, at the end: ranks that send to each other would wait for each other otherwise.
+class OneLaunch {
+ public:
+  OneLaunch() { check_nccl(ncclGroupStart(), "ncclGroupStart"); }
+  OneLaunch(const OneLaunch&) = delete;
+  OneLaunch& operator=(const OneLaunch&) = delete;
+  ~OneLaunch() {
+    if (!is_ended_) static_cast<void>(ncclGroupEnd());
+  }
+  ncclResult_t end() {
+    is_ended_ = true;
+    return ncclGroupEnd();
+  }
+
+ private:
+  bool is_ended_ = false;
 };
 
 class NcclCollectives final : public GroupMember {
@@ -174,6 +194,31 @@ class NcclCollectives final : public GroupMember {
     NcclCollectives& group_;
     std::shared_ptr<Mark> end_;  // shared: with the watchdog
   };
+
+  void move_rows(at::Tensor output, const at::Tensor& input, const RowSizes& sizes) override {
+    check(output, "all_to_all");
+    check(input, "all_to_all");
+    const at::Tensor from = on_gpu(input);
+    const at::Tensor to = on_gpu(output);
+    Call call = call_with(Call::Operation::kAllToAll, input);
+    set_shape(call, sizes.longest);
+    const auto work = start("all_to_all", "ncclGroupEnd", call, {from, to}, [&](ncclComm_t communicator) {
+      const auto element = static_cast<std::size_t>(from.element_size());
+      const auto* send = static_cast<const std::byte*>(from.const_data_ptr());
+      auto* receive = static_cast<std::byte*>(to.mutable_data_ptr());
+      OneLaunch launch;
+      for (int peer = 0; peer < world_size(); ++peer) {
+        const std::size_t sent = static_cast<std::size_t>(sizes.sends[static_cast<std::size_t>(peer)]) * element;
+        const std::size_t got = static_cast<std::size_t>(sizes.receives[static_cast<std::size_t>(peer)]) * element;
+        if (sent > 0) check_nccl(ncclSend(send, sent, ncclUint8, peer, communicator, stream_.stream()), "ncclSend");
+        if (got > 0) check_nccl(ncclRecv(receive, got, ncclUint8, peer, communicator, stream_.stream()), "ncclRecv");
+        send += sent;
+        receive += got;
+      }
+      return launch.end();
+    });
+    bring_back(*work, to, output);
+  }
 
   void check(const at::Tensor& tensor, const std::string& operation) const {
     if (!tensor.defined()) throw std::invalid_argument(operation + ": the tensor is undefined");

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ones.h>
@@ -218,6 +219,29 @@ TEST_P(CollectivesContract, ScattersTheSumOfRows) {
   });
 }
 
+TEST_P(CollectivesContract, MovesEachRowToItsRank) {
+  expect_all_well([](Collectives& group) {
+    const int world = group.world_size();
+    for (bool bucket : {false, true}) {
+      for (at::ScalarType dtype : {at::kFloat, at::kBool, at::kComplexDouble}) {
+        for (std::int64_t count : {0, 2, 4'098, 100'002}) {
+          const auto row = [&](int from, int to) { return numbers(5 * from + to, count, at::kLong).to(dtype); };
+          at::Tensor input = (bucket ? group.allocate_bucket(world * count, dtype) : at::empty({world * count}, dtype))
+                                 .view({world, 2, count / 2});
+          for (int to = 0; to < world; ++to) input[to].flatten().copy_(row(group.rank(), to));
+          const at::Tensor before = input.clone();
+          at::Tensor output = at::empty_like(input);
+          group.all_to_all(output, input);
+          for (int from = 0; from < world; ++from) {
+            require_equal(output[from].flatten(), row(from, group.rank()), "row of " + std::to_string(count));
+          }
+          require_equal(input, before, "the input is left as it was");
+        }
+      }
+    }
+  });
+}
+
 TEST_P(CollectivesContract, WorksInPlaceOnRowsOfTheOutput) {
   expect_all_well([](Collectives& group) {
     const int world = group.world_size();
@@ -291,6 +315,12 @@ TEST_P(CollectivesContract, RefusesWhatOneRankCanSeeAlone) {
     refused("no rank 99", [&] { group.broadcast(matrix, 99); });
     refused("*shape", [&] { group.all_gather(matrix, at::ones({5}, at::kFloat)); });
     refused("*shape", [&] { group.reduce_scatter(at::ones({5}, at::kFloat), matrix, ReduceOp::kSum); });
+    const int world = group.world_size();
+    const at::Tensor rows = at::ones({2 * world, 3}, at::kFloat);
+    refused("share memory", [&] { group.all_to_all(rows.narrow(0, 0, world), rows.narrow(0, world - 1, world)); });
+    refused("*shape", [&] { group.all_to_all(at::empty_like(rows), rows); });
+    refused("*shape", [&] { group.all_to_all(at::ones({world}, at::kInt), at::ones({world}, at::kLong)); });
+    refused("undefined", [&] { group.all_to_all(rows, at::Tensor()); });
     refused("-1 elements", [&] { group.allocate_bucket(-1, at::kFloat); });
     group.barrier();  // and the group is as good as before
   });

@@ -110,6 +110,31 @@ TEST_P(Exchange, ScattersTensorsOfAnyShapes) {
   });
 }
 
+TEST_P(Exchange, MovesATensorOfAnyShapeToEveryRank) {
+  expect_all_well([](Collectives& group) {
+    const int world = group.world_size();
+    for (const std::int64_t scale : kScales) {
+      const auto piece = [&](int from, int to) {
+        const int number = from + 4 * to;
+        return number % 2 == 0 ? rows_of(number, rows_at(scale, number), at::kBool)
+                               : rows_of(number, 2 * scale, at::kDouble).view({2, scale, 3});
+      };
+      std::vector<at::Tensor> pieces;
+      for (int to = 0; to < world; ++to) pieces.push_back(piece(group.rank(), to));
+      const auto mine = all_to_all(group, pieces);
+      for (int from = 0; from < world; ++from) {
+        const at::Tensor& part = mine.at(static_cast<std::size_t>(from));
+        require_equal(part, piece(from, group.rank()),
+                      "scale " + std::to_string(scale) + ", from " + std::to_string(from));
+        require(part.storage().nbytes() == part.nbytes(), "a tensor has its own memory");
+      }
+    }
+    const auto scalars =
+        all_to_all(group, std::vector(static_cast<std::size_t>(world), at::scalar_tensor(group.rank())));
+    require_equal(scalars.back(), at::scalar_tensor(world - 1), "a tensor of no dimensions");
+  });
+}
+
 TEST_P(Exchange, MovesBytesOfAnySize) {
   expect_all_well([](Collectives& group) {
     for (const std::size_t size : {0UL, 1UL, 1'000UL, 3'000'000UL}) {
@@ -177,6 +202,8 @@ TEST(ExchangeAlone, RefusesWhatOneRankCanSeeToBeWrong) {
           static_cast<void>(scatter(group, {at::ones({1}), at::ones({1})}, 0));
         },
         "scatter: the number of tensors is 2, and that of ranks 1");
+    refuses([&] { static_cast<void>(all_to_all(group, {})); },
+            "all_to_all: the number of tensors is 0, and that of ranks 1");
     refuses([&] { static_cast<void>(all_gather(group, at::Tensor())); }, "all_gather: the tensor is undefined");
     refuses([&] { static_cast<void>(all_gather(group, at::ones({2}).to_sparse())); },
             "all_gather: the tensor is not dense");

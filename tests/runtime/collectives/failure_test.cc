@@ -56,6 +56,10 @@ TEST_P(CollectivesFailure, SeesADifferenceOfShapeDtypeOpAndRoot) {
        }},
       {"from rank 0, but rank 1 called broadcast #1 of float32[2] from rank 1",
        [](Collectives& group) { group.broadcast(at::ones({2}), group.rank()); }},
+      {"all_to_all #1 of float32[3], but rank 1 called all_to_all #1 of float32[4]",
+       [](Collectives& group) {
+         group.all_to_all(at::ones({2, 3 + group.rank()}), at::ones({2, 3 + group.rank()}));
+       }},
       {"allocate_bucket #1 of float32[8], but rank 1 called allocate_bucket #1 of float32[9]",
        [](Collectives& group) { group.allocate_bucket(8 + group.rank(), at::kFloat); }},
   };
@@ -116,6 +120,8 @@ TEST_P(CollectivesFailure, KeepsThrowingItsFirstError) {
     require(error_of([&] { group.all_reduce(tensor, ReduceOp::kSum)->wait(); }) == expected, "all_reduce");
     require(error_of([&] { group.all_gather(tensor, tensor[0]); }) == expected, "all_gather");
     require(error_of([&] { group.reduce_scatter(tensor[0], tensor, ReduceOp::kSum); }) == expected, "reduce_scatter");
+    require(error_of([&] { group.all_to_all(tensor, at::ones({2, 4})); }) == expected, "all_to_all");
+    require(error_of([&] { static_cast<void>(group.subgroup({0})); }) == expected, "subgroup");
     require(error_of([&] { group.allocate_bucket(1, at::kFloat); }) == expected, "allocate_bucket");
   });
   EXPECT_THAT(errors, Each(std::string()));

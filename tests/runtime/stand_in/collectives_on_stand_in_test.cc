@@ -72,11 +72,23 @@ void move_in_order(Collectives& group) {
   require_equal(mine.cpu(), at::full({3}, world, at::kFloat), "the own row");
 }
 
+void move_rows(Collectives& group) {
+  const int world = group.world_size();
+  for (const at::TensorOptions& options : {on_device_of(group, at::kLong), at::TensorOptions().dtype(at::kLong)}) {
+    const at::Tensor rows = at::arange(world, at::kLong).add(10 * group.rank()).view({world, 1}).expand({world, 3});
+    at::Tensor moved = at::empty({world, 3}, options);
+    group.all_to_all(moved, rows.contiguous().to(options.device()));
+    const at::Tensor expected = at::arange(world, at::kLong).mul(10).add(group.rank());
+    require_equal(moved.cpu().select(1, 2).contiguous(), expected, "a row of each rank");
+  }
+}
+
 /// Every operation; each result has to be right.
 void use_every_operation(Collectives& group) {
   group.barrier();
   sum_in_order(group, 3);
   move_in_order(group);
+  move_rows(group);
   at::Tensor of_cpu = at::ones({3}, at::kDouble);
   group.all_reduce(of_cpu, ReduceOp::kSum)->wait();
   require_equal(of_cpu, at::full({3}, group.world_size(), at::kDouble), "a tensor of the CPU");

@@ -5,8 +5,10 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -38,6 +40,7 @@ struct Clique {
   std::set<int> ranks;
   std::set<int> devices;
   std::map<std::uint64_t, std::shared_ptr<Gathering>> gatherings;
+  std::map<std::pair<int, int>, std::deque<Bytes>> messages;  // by sender and receiver: sent and not yet received
 };
 
 struct Member {
@@ -63,6 +66,7 @@ struct Operation {
   void* to = nullptr;
   std::size_t bytes_to = 0;
   std::string form = {};
+  int peer = -1;  // of a message
   std::uint64_t stream = 0;
   StreamClock known = {};
   MemberPointer member = nullptr;
@@ -177,13 +181,60 @@ void put_in_stream(const Operation& operation) {
   add_work(operation.stream, std::move(work), operation.known);
 }
 
+/// The messages of one group of calls, which go on together.
+void put_messages_in_stream(const std::vector<Operation>& messages) {
+  const MemberPointer& member = messages.front().member;
+  DeviceWork work{.name = messages.front().name};
+  for (const Operation& message : messages) {
+    if (message.bytes_from > 0) work.accesses.push_back({message.from, message.bytes_from, false});
+    if (message.bytes_to > 0) work.accesses.push_back({message.to, message.bytes_to, true});
+  }
+  const auto incoming = [member](const Operation& message) -> std::deque<Bytes>& {
+    return member->clique->messages[{message.peer, member->rank}];
+  };
+  work.arrive = [messages, member] {
+    for (const Operation& message : messages) {
+      const char* from = static_cast<const char*>(message.from);
+      if (from != nullptr)
+        member->clique->messages[{member->rank, message.peer}].emplace_back(from, from + message.bytes_from);
+    }
+  };
+  work.may_run = [messages, member, incoming] {
+    return member->is_aborted || std::ranges::all_of(messages, [&](const Operation& message) {
+             return message.to == nullptr ||
+                    (!incoming(message).empty() && incoming(message).front().size() == message.bytes_to);
+           });
+  };
+  work.run = [messages, member, incoming] {
+    member->in_flight -= messages.size();
+    for (const Operation& message : messages) {
+      if (member->is_aborted || message.to == nullptr) continue;
+      std::memcpy(message.to, incoming(message).front().data(), message.bytes_to);
+      incoming(message).pop_front();
+    }
+  };
+  add_work(messages.front().stream, std::move(work), messages.front().known);
+}
+
+void put_all_in_streams(const std::vector<Operation>& operations) {
+  std::vector<Operation> messages;
+  for (const Operation& operation : operations) {
+    if (operation.peer >= 0) {
+      messages.push_back(operation);
+    } else {
+      put_in_stream(operation);
+    }
+  }
+  if (!messages.empty()) put_messages_in_stream(messages);
+}
+
 /// The operations of one communicator in a group of calls. \return  ncclSuccess: they are in their streams.
 ncclResult_t launch(const MemberPointer& member, std::vector<Operation> operations) {
   member->in_flight += operations.size();
   const bool is_first = !std::exchange(member->has_operated, true);
   if (is_first) ++member->clique->connecting;
   if (!is_first && toss()) {
-    for (const Operation& operation : operations) put_in_stream(operation);
+    put_all_in_streams(operations);
     return ncclSuccess;
   }
   member->state = ncclInProgress;
@@ -195,7 +246,7 @@ ncclResult_t launch(const MemberPointer& member, std::vector<Operation> operatio
       member->in_flight -= operations.size();
       return;
     }
-    for (const Operation& operation : operations) put_in_stream(operation);
+    put_all_in_streams(operations);
     end_progress(*member);
   };
   add_work(member->jobs, {.name = "launching", .may_run = are_connected, .run = put_all}, {});
@@ -503,6 +554,18 @@ ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataTyp
                      for (const Bytes& input : inputs) all.insert(all.end(), input.begin(), input.end());
                      return all;
                    }},
+              __builtin_return_address(0));
+}
+
+ncclResult_t ncclSend(const void* from, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  return call(communicator, stream, {.name = __func__, .from = from, .bytes_from = count * size_of(type), .peer = peer},
+              __builtin_return_address(0));
+}
+
+ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream) {
+  return call(communicator, stream, {.name = __func__, .to = to, .bytes_to = count * size_of(type), .peer = peer},
               __builtin_return_address(0));
 }
 

@@ -41,6 +41,18 @@ inline void move_tensors_of_any_size(Collectives& group, const at::TensorOptions
   require_equal(mine.cpu(), rows_of_rank(group.rank(), 5, cpu), "scattered to " + where);
 }
 
+/// Rank r's to rank q: r + q rows of the number r.
+inline void move_a_tensor_to_every_rank(Collectives& group, const at::TensorOptions& options) {
+  std::vector<at::Tensor> parts;
+  for (int to = 0; to < group.world_size(); ++to) parts.push_back(rows_of_rank(group.rank(), to, options));
+  const auto mine = all_to_all(group, parts);
+  for (int from = 0; from < group.world_size(); ++from) {
+    const at::Tensor& part = mine.at(static_cast<std::size_t>(from));
+    require(part.device().type() == options.device().type(), "moved to " + part.device().str());
+    require_equal(part.cpu(), rows_of_rank(from, group.rank(), options.device(at::kCPU)), "moved to every rank");
+  }
+}
+
 /// The root's tensor is read and never written, also where it travels through another device.
 inline void broadcast_from_the_cpu(Collectives& group) {
   const int root = group.world_size() - 1;
@@ -117,6 +129,7 @@ inline void use_every_exchange(Collectives& group, at::Device gpu) {
   for (const at::Device device : {gpu, at::Device(at::kCPU)}) {
     const at::TensorOptions options = at::TensorOptions().dtype(at::kFloat).device(device);
     move_tensors_of_any_size(group, options);
+    move_a_tensor_to_every_rank(group, options);
     gather_with_gradients(group, options);
     evaluate_in_order(group, options);
     average_losses(group, options);

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "runtime/collectives/bootstrap/store_client.h"
+#include "runtime/collectives/common/failure.h"
 
 namespace lrun::detail {
 
@@ -28,9 +28,7 @@ struct GroupOptions {
   /// processes of one machine several hosts.
   std::string host;
 
-  [[nodiscard]] int name_of(int some_rank) const {
-    return ranks_above.empty() ? some_rank : ranks_above[static_cast<std::size_t>(some_rank)];
-  }
+  [[nodiscard]] int name_of(int some_rank) const { return name_of_rank(some_rank, ranks_above); }
 };
 
 }  // namespace lrun::detail

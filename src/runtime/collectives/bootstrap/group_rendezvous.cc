@@ -241,8 +241,7 @@ void GroupRendezvous::require_all_alive() {
 }
 
 void GroupRendezvous::time_out(const std::vector<int>& missing) {
-  std::vector<int> names;
-  for (int rank : missing) names.push_back(options_.name_of(rank));
+  const std::vector<int> names = names_of_ranks(missing, options_.ranks_above);
   fail({Failure::Kind::kTimeout, "the group of " + std::to_string(options_.world_size) + " ranks did not meet within " +
                                      std::to_string(options_.timeout.count()) + " ms: " + name_ranks(names) +
                                      " did not come"});

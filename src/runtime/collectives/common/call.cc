@@ -2,7 +2,6 @@
 // timeout. Called by all backends.
 #include "runtime/collectives/common/call.h"
 
-#include <algorithm>
 #include <stdexcept>
 #include <string_view>
 
@@ -27,6 +26,8 @@ std::string_view operation_name(Call::Operation operation) {
       return "barrier";
     case Call::Operation::kAllocateBucket:
       return "allocate_bucket";
+    case Call::Operation::kAllToAll:
+      return "all_to_all";
   }
   return "unknown operation";
 }
@@ -88,11 +89,7 @@ Call call_of(Call::Operation operation, const at::Tensor& tensor) {
   Call call;
   call.operation = operation;
   call.dtype = static_cast<std::int32_t>(tensor.scalar_type());
-  call.count = tensor.numel();
-  call.dimensions = static_cast<std::int32_t>(tensor.dim());
-  for (std::int32_t i = 0; i < std::min(call.dimensions, Call::kMaxDimensions); ++i) {
-    call.sizes[static_cast<std::size_t>(i)] = tensor.size(i);
-  }
+  set_shape(call, tensor.sizes());
   return call;
 }
 
@@ -148,6 +145,13 @@ Call reduce_scatter_call(const at::Tensor& output, const at::Tensor& input, Redu
   return call;
 }
 
+Call all_to_all_call(const at::Tensor& output, const at::Tensor& input, const RowSizes& sizes) {
+  check_memory(Call::Operation::kAllToAll, output);
+  Call call = call_of(Call::Operation::kAllToAll, input);
+  set_shape(call, sizes.longest);
+  return call;
+}
+
 Call barrier_call() { return {}; }
 
 Call allocate_bucket_call(std::int64_t count, at::ScalarType dtype) {
@@ -165,18 +169,22 @@ std::string name_call(Call::Operation operation, std::uint64_t sequence) {
   return std::string(operation_name(operation)) + " #" + std::to_string(sequence);
 }
 
-std::string describe_call(const Call& call, std::uint64_t sequence) {
+std::string describe_call(const Call& call, std::uint64_t sequence, const std::vector<int>& ranks_above) {
   std::string text = name_call(call.operation, sequence);
   if (call.operation == Call::Operation::kBarrier) return text;
   text += " of " + dtype_name(static_cast<at::ScalarType>(call.dtype)) + shape_text(call);
   if (call.op >= 0) text += " (" + std::string(op_name(static_cast<ReduceOp>(call.op))) + ")";
-  if (call.root >= 0) text += " from rank " + std::to_string(call.root);
+  if (call.root >= 0) text += " from rank " + std::to_string(name_of_rank(call.root, ranks_above));
   return text + describe_tag(call.tag);
 }
 
-std::string describe_mismatch(const Call& first, int rank, const Call& other, std::uint64_t sequence) {
-  return "rank 0 called " + describe_call(first, sequence) + ", but rank " + std::to_string(rank) + " called " +
-         describe_call(other, sequence) + explain_tags(first.tag, other.tag);
+std::string describe_mismatch(const Call& first, int rank, const Call& other, std::uint64_t sequence,
+                              const std::vector<int>& ranks_above) {
+  const auto says = [&](int one, const Call& call) {
+    return "rank " + std::to_string(name_of_rank(one, ranks_above)) + " called " +
+           describe_call(call, sequence, ranks_above);
+  };
+  return says(0, first) + ", but " + says(rank, other) + explain_tags(first.tag, other.tag);
 }
 
 std::string describe_timeout(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,

@@ -54,28 +54,31 @@ std::optional<CallHistory> CallHistory::parse(const std::string& text) {
 }
 
 std::optional<std::string> find_difference(const CallHistory& first, int first_rank, const CallHistory& other,
-                                           int other_rank) {
+                                           int other_rank, const std::vector<int>& ranks_above) {
   const std::uint64_t last = std::min(first.last(), other.last());
   for (std::uint64_t sequence = std::max(first.first, other.first); sequence <= last; ++sequence) {
     const Call& one = first.calls[sequence - first.first];
     const Call& two = other.calls[sequence - other.first];
     if (one == two) continue;
-    return "rank " + std::to_string(first_rank) + " called " + describe_call(one, sequence) + ", but rank " +
-           std::to_string(other_rank) + " called " + describe_call(two, sequence) + explain_tags(one.tag, two.tag);
+    return "rank " + std::to_string(name_of_rank(first_rank, ranks_above)) + " called " +
+           describe_call(one, sequence, ranks_above) + ", but rank " +
+           std::to_string(name_of_rank(other_rank, ranks_above)) + " called " +
+           describe_call(two, sequence, ranks_above) + explain_tags(one.tag, two.tag);
   }
   return std::nullopt;
 }
 
 std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                            const std::vector<HeardOf>& ranks) {
+                            const std::vector<HeardOf>& ranks, const std::vector<int>& ranks_above) {
   std::vector<int> missing;
   std::vector<int> unknown;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const auto& [is_known, history] = ranks[rank];
+    const int name = name_of_rank(static_cast<int>(rank), ranks_above);
     if (!is_known) {
-      unknown.push_back(static_cast<int>(rank));
+      unknown.push_back(name);
     } else if (!history || history->last() < sequence) {
-      missing.push_back(static_cast<int>(rank));
+      missing.push_back(name);
     }
   }
   const std::string not_known =
@@ -90,8 +93,12 @@ std::string explain_silence(Call::Operation operation, std::uint64_t sequence, s
 }
 
 CallLog::CallLog(int rank, int world_size, std::function<void(const std::string&)> tell,
-                 std::function<Answer(int rank)> hear)
-    : rank_(rank), world_size_(world_size), tell_(std::move(tell)), hear_(std::move(hear)) {}
+                 std::function<Answer(int rank)> hear, std::vector<int> ranks_above)
+    : rank_(rank),
+      world_size_(world_size),
+      tell_(std::move(tell)),
+      hear_(std::move(hear)),
+      ranks_above_(std::move(ranks_above)) {}
 
 void CallLog::add(const Call& call) {
   const std::lock_guard lock(mutex_);
@@ -119,8 +126,8 @@ std::optional<Failure> CallLog::compare() {
   const auto other = hear_from(neighbour).history;
   if (neighbour == rank_ || !other) return std::nullopt;
   const bool first = rank_ < neighbour;  // both of two ranks report the same text
-  const auto difference =
-      first ? find_difference(own, rank_, *other, neighbour) : find_difference(*other, neighbour, own, rank_);
+  const auto difference = first ? find_difference(own, rank_, *other, neighbour, ranks_above_)
+                                : find_difference(*other, neighbour, own, rank_, ranks_above_);
   if (!difference) return std::nullopt;
   return Failure{Failure::Kind::kMismatch, *difference};
 }
@@ -133,7 +140,7 @@ Failure CallLog::explain(std::uint64_t sequence, std::chrono::milliseconds timeo
   }
   const bool kept = sequence >= own.first && sequence <= own.last();
   const auto operation = kept ? own.calls[sequence - own.first].operation : Call::Operation::kAllReduce;
-  return {Failure::Kind::kTimeout, explain_silence(operation, sequence, timeout, ranks)};
+  return {Failure::Kind::kTimeout, explain_silence(operation, sequence, timeout, ranks, ranks_above_)};
 }
 
 }  // namespace lrun::detail

@@ -20,11 +20,7 @@ inline Call call_with(Call::Operation operation, const at::Tensor& tensor) {
   Call call;
   call.operation = operation;
   call.dtype = static_cast<std::int32_t>(tensor.scalar_type());
-  call.count = tensor.numel();
-  call.dimensions = static_cast<std::int32_t>(tensor.dim());
-  for (std::size_t i = 0; i < call.sizes.size() && i < static_cast<std::size_t>(call.dimensions); ++i) {
-    call.sizes[i] = tensor.size(static_cast<std::int64_t>(i));
-  }
+  set_shape(call, tensor.sizes());
   return call;
 }
 
@@ -43,7 +39,7 @@ struct CallHistory {
 
 /// The first call on which two ranks differ, of those that both histories have; as a sentence that names both.
 std::optional<std::string> find_difference(const CallHistory& first, int first_rank, const CallHistory& other,
-                                           int other_rank);
+                                           int other_rank, const std::vector<int>& ranks_above = {});
 
 /// Our knowledge of a rank's calls.
 struct HeardOf {
@@ -54,7 +50,7 @@ struct HeardOf {
 /// Why an operation has not ended in time, from the reports of all ranks: names the ranks that did not call it, and
 /// those for which that is unknown.
 std::string explain_silence(Call::Operation operation, std::uint64_t sequence, std::chrono::milliseconds timeout,
-                            const std::vector<HeardOf>& ranks);
+                            const std::vector<HeardOf>& ranks, const std::vector<int>& ranks_above = {});
 
 /// How long nothing moves before the ranks compare what they called.
 constexpr std::chrono::milliseconds patience_before_comparing(std::chrono::milliseconds timeout) {
@@ -77,7 +73,9 @@ class CallLog {
   };
 
   /// \param tell, hear  publish this rank's calls, and read the last report of a rank; called one at a time.
-  CallLog(int rank, int world_size, std::function<void(const std::string&)> tell, std::function<Answer(int rank)> hear);
+  /// \param ranks_above  see name_of_rank().
+  CallLog(int rank, int world_size, std::function<void(const std::string&)> tell, std::function<Answer(int rank)> hear,
+          std::vector<int> ranks_above = {});
 
   void add(const Call& call);
 
@@ -96,6 +94,7 @@ class CallLog {
   const int world_size_;
   const std::function<void(const std::string&)> tell_;
   const std::function<Answer(int rank)> hear_;
+  const std::vector<int> ranks_above_;
   mutable std::mutex mutex_;
   std::deque<Call> calls_;  // the last ones
   std::uint64_t count_ = 0;

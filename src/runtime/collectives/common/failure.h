@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -24,6 +25,16 @@ struct Failure {
 
 /// The failure that a group threw; empty for any other exception.
 std::optional<Failure> failure_of(const std::exception& error);
+
+/// A rank of a group that is a part of another one, as messages name it: by its number there. Empty: the same numbers.
+[[nodiscard]] inline int name_of_rank(int rank, const std::vector<int>& ranks_above) {
+  return ranks_above.empty() ? rank : ranks_above[static_cast<std::size_t>(rank)];
+}
+
+[[nodiscard]] inline std::vector<int> names_of_ranks(std::vector<int> ranks, const std::vector<int>& ranks_above) {
+  for (int& rank : ranks) rank = name_of_rank(rank, ranks_above);
+  return ranks;
+}
 
 /// 'rank 3', or 'ranks 1, 2 and 5'; of more than 8 ranks the first 8 and how many more.
 std::string name_ranks(const std::vector<int>& ranks);

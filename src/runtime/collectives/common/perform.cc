@@ -51,13 +51,29 @@ void reduce_scatter(const std::vector<std::optional<Post>>& posts) {
   }
 }
 
+void all_to_all(const std::vector<std::optional<Post>>& posts) {
+  const auto element = static_cast<std::size_t>(posts[0]->input.element_size());
+  std::vector<char*> places;
+  for (const auto& post : posts) places.push_back(output_of(post));
+  for (const auto& from : posts) {
+    const char* row = input_of(from);
+    for (std::size_t rank = 0; rank < posts.size(); ++rank) {
+      const std::size_t bytes = static_cast<std::size_t>(from->rows.sends[rank]) * element;
+      copy(places[rank], row, bytes);
+      places[rank] += bytes;
+      row += bytes;
+    }
+  }
+}
+
 }  // namespace
 
-std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence) {
+std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence,
+                                     const std::vector<int>& ranks_above) {
   for (std::size_t rank = 1; rank < posts.size(); ++rank) {
     if (posts[rank]->call == posts[0]->call) continue;
     return Failure{Failure::Kind::kMismatch,
-                   describe_mismatch(posts[0]->call, static_cast<int>(rank), posts[rank]->call, sequence)};
+                   describe_mismatch(posts[0]->call, static_cast<int>(rank), posts[rank]->call, sequence, ranks_above)};
   }
   return std::nullopt;
 }
@@ -72,6 +88,8 @@ void perform(const std::vector<std::optional<Post>>& posts) {
       return all_gather(posts);
     case Call::Operation::kReduceScatter:
       return reduce_scatter(posts);
+    case Call::Operation::kAllToAll:
+      return all_to_all(posts);
     case Call::Operation::kBarrier:
     case Call::Operation::kAllocateBucket:
       return;

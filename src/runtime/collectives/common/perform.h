@@ -10,6 +10,7 @@
 
 #include "runtime/collectives/common/call.h"
 #include "runtime/collectives/common/failure.h"
+#include "runtime/collectives/common/row_sizes.h"
 
 namespace lrun::detail {
 
@@ -25,7 +26,8 @@ struct Post {
   Call call;
   at::Tensor input;
   at::Tensor output;
-  std::optional<Part> part_of;
+  std::optional<Part> part_of = {};
+  RowSizes rows = {};  ///< Of an all_to_all.
 
   /// The operation as messages name it; `sequence` is that of this group.
   [[nodiscard]] Part shown(std::uint64_t sequence) const {
@@ -39,7 +41,8 @@ inline const std::byte* input_of(const Post& post) {
 }
 
 /// The difference between the ranks' calls, if there is one. Every rank has posted.
-std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence);
+std::optional<Failure> find_mismatch(const std::vector<std::optional<Post>>& posts, std::uint64_t sequence,
+                                     const std::vector<int>& ranks_above);
 
 /// Performs a matching call of all ranks on the calling thread, which can access the memory of all of them.
 void perform(const std::vector<std::optional<Post>>& posts);

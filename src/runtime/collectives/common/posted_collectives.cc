@@ -32,6 +32,11 @@ void PostedCollectives::reduce_scatter(at::Tensor output, const at::Tensor& inpu
   finish({call, input, std::move(output)});
 }
 
+void PostedCollectives::move_rows(at::Tensor output, const at::Tensor& input, const RowSizes& sizes) {
+  const Call call = all_to_all_call(output, input, sizes);
+  finish({call, input, std::move(output), {}, sizes});
+}
+
 void PostedCollectives::barrier() { finish({barrier_call(), {}, {}}); }
 
 void PostedCollectives::abort(const std::string& reason) { fail({Failure::Kind::kPeerLost, reason}); }

@@ -34,6 +34,9 @@ class PostedCollectives : public GroupMember {
 
  protected:
   using GroupMember::GroupMember;
+
+ private:
+  void move_rows(at::Tensor output, const at::Tensor& input, const RowSizes& sizes) final;
 };
 
 /// A bucket of memory that is this rank's alone.

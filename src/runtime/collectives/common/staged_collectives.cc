@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "runtime/collectives/common/group_member.h"
+#include "runtime/collectives/common/row_sizes.h"
 
 namespace lrun::detail {
 namespace {
@@ -97,9 +98,21 @@ class StagedCollectives final : public GroupMember {
   }
 
   void barrier() override { group_->barrier(); }
+
+  std::unique_ptr<Collectives> subgroup(const std::vector<int>& ranks) override {
+    auto group = group_->subgroup(ranks);
+    return group ? make_staged(std::move(group), device_) : nullptr;
+  }
+
   void abort(const std::string& reason) override { group_->abort(reason); }
 
  private:
+  void move_rows(at::Tensor output, const at::Tensor& input, const RowSizes& sizes) override {
+    const at::Tensor staged = like_on_cpu(output, "all_to_all");
+    sizes.move(*group_, staged, on_cpu(input, "all_to_all"));
+    copy_back(output, staged);
+  }
+
   std::unique_ptr<Collectives> group_;
   const at::Device device_;
 };

@@ -220,14 +220,13 @@ void GlooChannel::agree(const Call& call) {
   for (int rank = 1; rank < world_size(); ++rank) {
     const Call& other = calls[static_cast<std::size_t>(rank)];
     if (other == calls[0]) continue;
-    fail({Failure::Kind::kMismatch, describe_mismatch(calls[0], rank, other, sequence_)}).raise();
+    fail({Failure::Kind::kMismatch, describe_mismatch(calls[0], rank, other, sequence_, options_.ranks_above)}).raise();
   }
   for (const GlooPiece& piece : pieces) listen(piece.peer);
 }
 
 void GlooChannel::time_out(const std::vector<int>& missing, bool called) {
-  std::vector<int> names;
-  for (int rank : missing) names.push_back(options_.name_of(rank));
+  const std::vector<int> names = names_of_ranks(missing, options_.ranks_above);
   fail({Failure::Kind::kTimeout, describe_timeout(shown_.operation, shown_.sequence, options_.timeout, names, called)})
       .raise();
 }

@@ -64,6 +64,8 @@ void GlooOperations::run(const Post& post) {
       return all_gather(post);
     case Call::Operation::kReduceScatter:
       return reduce_scatter(post);
+    case Call::Operation::kAllToAll:
+      return all_to_all(post);
     case Call::Operation::kBarrier:
     case Call::Operation::kAllocateBucket:
       return;
@@ -210,6 +212,30 @@ void GlooOperations::reduce_scatter(const Post& post) {
     move(pieces);
     reduce_here(post, sources, output_of(post) + bytes_of(begin, post), size);
   }
+}
+
+void GlooOperations::all_to_all(const Post& post) {
+  std::vector<GlooPiece> sends;
+  std::vector<GlooPiece> receives;
+  std::byte* from = readable_of(post);
+  std::byte* to = output_of(post);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const auto index = static_cast<std::size_t>(rank);
+    sends.push_back({rank, from, bytes_of(post.rows.sends[index], post), true});
+    receives.push_back({rank, to, bytes_of(post.rows.receives[index], post), false});
+    from += sends.back().bytes;
+    to += receives.back().bytes;
+  }
+  Pieces pieces;
+  for_each_peer([&](int peer) {
+    pieces.push_back(receives[static_cast<std::size_t>(peer)]);
+    pieces.push_back(sends[static_cast<std::size_t>(peer)]);
+  });
+  auto batch = channel_.start(pieces);
+  const auto mine = static_cast<std::size_t>(rank_);
+  copy_bytes(static_cast<std::byte*>(receives[mine].data), static_cast<std::byte*>(sends[mine].data),
+             sends[mine].bytes);
+  channel_.finish(batch);
 }
 
 }  // namespace lrun::detail

@@ -38,6 +38,7 @@ class GlooOperations {
   void broadcast(const Post& post);
   void all_gather(const Post& post);
   void reduce_scatter(const Post& post);
+  void all_to_all(const Post& post);
 
   [[nodiscard]] Range share_of(int rank, Range whole) const;
   void move(const Pieces& pieces);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/collectives/common/queued_collectives.h"
 #include "runtime/collectives/gloo/collectives.h"
@@ -18,7 +19,7 @@ GroupOptions options_inside(const GroupOptions& options, const HostLayout& layou
   GroupOptions inside = options;
   inside.name += "/host" + std::to_string(host);
   inside.rank = layout.place_in_host(options.rank);
-  inside.ranks_above = layout.ranks[static_cast<std::size_t>(host)];
+  inside.ranks_above = names_of_ranks(layout.ranks[static_cast<std::size_t>(host)], options.ranks_above);
   inside.world_size = static_cast<int>(inside.ranks_above.size());
   return inside;
 }
@@ -27,7 +28,7 @@ GroupOptions options_between(const GroupOptions& options, const HostLayout& layo
   GroupOptions between = options;
   between.name += "/leaders";
   between.rank = layout.host_of(options.rank);
-  between.ranks_above = layout.leaders();
+  between.ranks_above = names_of_ranks(layout.leaders(), options.ranks_above);
   between.world_size = layout.hosts();
   return between;
 }
@@ -47,10 +48,10 @@ std::unique_ptr<PostedCollectives> join_leaders(const GroupOptions& options, con
 class HierarchicalCollectives final : public QueuedCollectives {
  public:
   HierarchicalCollectives(const GroupOptions& options, const HostLayout& layout)
-      : QueuedCollectives("shm+gloo", options.rank, options.world_size, options.timeout, options.rank),
+      : QueuedCollectives("shm+gloo", options.rank, options.world_size, options.timeout, options.name_of(options.rank)),
         inside_(join_host(options, layout)),
         between_(join_leaders(options, layout)),
-        operations_(layout, options.rank, options.world_size, inside_.get(), between_.get()) {}
+        operations_(layout, options, inside_.get(), between_.get()) {}
   HierarchicalCollectives(const HierarchicalCollectives&) = delete;
   HierarchicalCollectives& operator=(const HierarchicalCollectives&) = delete;
   ~HierarchicalCollectives() override { close(); }

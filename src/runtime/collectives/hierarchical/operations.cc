@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 
 #include <chrono>
@@ -22,6 +23,11 @@ at::Tensor memory_of(const at::Tensor& tensor) {
   return at::from_blob(tensor.mutable_data_ptr(), tensor.sizes(), at::TensorOptions().dtype(tensor.scalar_type()));
 }
 
+at::Tensor readable_memory_of(const at::Tensor& tensor) {
+  return at::from_blob(const_cast<void*>(tensor.const_data_ptr()), tensor.sizes(),
+                       at::TensorOptions().dtype(tensor.scalar_type()));
+}
+
 at::Tensor bytes_at(void* data, std::size_t bytes) {
   return at::from_blob(data, {static_cast<std::int64_t>(bytes)}, at::TensorOptions().dtype(at::kByte));
 }
@@ -32,12 +38,13 @@ bool is_half(const at::Tensor& tensor) {
 
 }  // namespace
 
-HierarchicalOperations::HierarchicalOperations(HostLayout layout, int rank, int world_size, PostedCollectives* inside,
-                                               PostedCollectives* between)
+HierarchicalOperations::HierarchicalOperations(HostLayout layout, const GroupOptions& options,
+                                               PostedCollectives* inside, PostedCollectives* between)
     : layout_(std::move(layout)),
-      rank_(rank),
-      world_size_(world_size),
-      host_(layout_.host_of(rank)),
+      rank_(options.rank),
+      world_size_(options.world_size),
+      ranks_above_(options.ranks_above),
+      host_(layout_.host_of(rank_)),
       members_(static_cast<int>(layout_.ranks[static_cast<std::size_t>(host_)].size())),
       inside_(inside),
       between_(between) {}
@@ -55,6 +62,8 @@ void HierarchicalOperations::perform(Post& post, std::uint64_t sequence) {
       return all_gather(post);
     case Call::Operation::kReduceScatter:
       return reduce_scatter(post);
+    case Call::Operation::kAllToAll:
+      return all_to_all(post);
     case Call::Operation::kAllocateBucket:
       post.output = inside(post.call, {}, {});
       if (!post.output.defined()) post.output = ordinary_bucket(post.call);
@@ -72,7 +81,7 @@ void HierarchicalOperations::agree(const Call& call, std::uint64_t sequence) {
   for (int rank = 1; rank < world_size_; ++rank) {
     const Call& other = calls[static_cast<std::size_t>(rank)];
     if (other == calls[0]) continue;
-    Failure{Failure::Kind::kMismatch, describe_mismatch(calls[0], rank, other, sequence)}.raise();
+    Failure{Failure::Kind::kMismatch, describe_mismatch(calls[0], rank, other, sequence, ranks_above_)}.raise();
   }
 }
 
@@ -116,6 +125,36 @@ void HierarchicalOperations::reduce_scatter(const Post& post) {
               static_cast<const std::byte*>(all.const_data_ptr()) + row * static_cast<std::size_t>(rank_), row);
 }
 
+/// Between two hosts go the rows from ranks of the one to ranks of the other; [i][j] is from its i-th to its j-th rank.
+void HierarchicalOperations::all_to_all(const Post& post) {
+  const auto bytes = static_cast<std::int64_t>(post.input.element_size()) * post.call.count;
+  if (bytes == 0) return;
+  const auto options = at::TensorOptions().dtype(at::kByte);
+  const at::Tensor mine = post.rows.pad(readable_memory_of(post.input)).view(at::kByte);
+  const at::Tensor host = at::empty({members_, world_size_, bytes}, options);
+  if (!inside(all_gather_call(host, mine, members_), mine, host).defined()) host[0].copy_(mine);
+  const std::int64_t most = layout_.most_ranks();
+  const at::Tensor leaving = at::empty({layout_.hosts(), most, most, bytes}, options);
+  const at::Tensor coming = at::empty_like(leaving);
+  if (layout_.place_in_host(rank_) == 0) {
+    for (int rank = 0; rank < world_size_; ++rank) {
+      leaving[layout_.host_of(rank)]
+          .narrow(0, 0, members_)
+          .select(1, layout_.place_in_host(rank))
+          .copy_(host.select(1, rank));
+    }
+    if (between_ == nullptr) coming.copy_(leaving);
+  }
+  const RowSizes rows = RowSizes::equal(layout_.hosts(), leaving.sizes().slice(1));
+  between(all_to_all_call(coming, leaving, rows), leaving, coming, rows);
+  inside(broadcast_call(coming, 0, members_), coming, coming);
+  at::Tensor arrived = at::empty({world_size_, bytes}, options);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    arrived[rank].copy_(coming[layout_.host_of(rank)][layout_.place_in_host(rank)][layout_.place_in_host(rank_)]);
+  }
+  post.rows.take(memory_of(post.output), arrived.view(post.output.scalar_type()));
+}
+
 /// `all` becomes every rank's `mine` in the order of ranks; bytes. Hosts with fewer ranks than others send as many
 /// rows.
 void HierarchicalOperations::gather(const at::Tensor& all, const at::Tensor& mine) {
@@ -149,8 +188,9 @@ at::Tensor HierarchicalOperations::inside(const Call& call, const at::Tensor& in
   return result;
 }
 
-void HierarchicalOperations::between(const Call& call, const at::Tensor& input, const at::Tensor& output) {
-  if (between_ != nullptr) between_->finish({call, input, output, Part{part_.operation, part_.sequence, {}}});
+void HierarchicalOperations::between(const Call& call, const at::Tensor& input, const at::Tensor& output,
+                                     const RowSizes& rows) {
+  if (between_ != nullptr) between_->finish({call, input, output, Part{part_.operation, part_.sequence, {}}, rows});
 }
 
 }  // namespace lrun::detail

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "runtime/collectives/bootstrap/group_options.h"
 #include "runtime/collectives/common/perform.h"
 #include "runtime/collectives/common/posted_collectives.h"
 #include "runtime/collectives/hierarchical/host_layout.h"
@@ -17,7 +19,7 @@ class HierarchicalOperations {
  public:
   /// \param inside   the ranks of this host in the order of the layout; null where there is one only.
   /// \param between  the hosts' leaders in the order of the layout; null on others, and where there is one host only.
-  HierarchicalOperations(HostLayout layout, int rank, int world_size, PostedCollectives* inside,
+  HierarchicalOperations(HostLayout layout, const GroupOptions& options, PostedCollectives* inside,
                          PostedCollectives* between);
 
   /// Takes part in operation `sequence`. \throws what the groups throw; CollectiveMismatch.
@@ -30,13 +32,15 @@ class HierarchicalOperations {
   void broadcast(const at::Tensor& tensor, int root);
   void all_gather(const Post& post);
   void reduce_scatter(const Post& post);
+  void all_to_all(const Post& post);
   void gather(const at::Tensor& all, const at::Tensor& mine);
   at::Tensor inside(const Call& call, const at::Tensor& input, const at::Tensor& output);
-  void between(const Call& call, const at::Tensor& input, const at::Tensor& output);
+  void between(const Call& call, const at::Tensor& input, const at::Tensor& output, const RowSizes& rows = {});
 
   const HostLayout layout_;
   const int rank_;
   const int world_size_;
+  const std::vector<int> ranks_above_;
   const int host_;
   const int members_;  // of this host
   PostedCollectives* const inside_;

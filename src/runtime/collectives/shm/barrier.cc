@@ -165,8 +165,7 @@ void ShmBarrier::time_out(const std::vector<int>& late) {
   std::ranges::copy_if(late, std::back_inserter(not_called),
                        [this](int rank) { return region_.cell(rank).sequence.load() < sequence_; });
   const bool called = not_called.empty();
-  std::vector<int> names;
-  for (int rank : called ? late : not_called) names.push_back(name_of(rank));
+  const std::vector<int> names = names_of_ranks(called ? late : not_called, ranks_above_);
   fail({Failure::Kind::kTimeout, describe_timeout(shown_.operation, shown_.sequence, timeout_, names, called)}).raise();
 }
 
@@ -209,13 +208,9 @@ Failure ShmBarrier::reported_failure() const {
   }
 }
 
-int ShmBarrier::name_of(int rank) const {
-  return ranks_above_.empty() ? rank : ranks_above_[static_cast<std::size_t>(rank)];
-}
-
 std::string ShmBarrier::name_process(int rank) const {
-  return "rank " + std::to_string(name_of(rank)) + " (pid " + std::to_string(pids_[static_cast<std::size_t>(rank)]) +
-         ")";
+  return "rank " + std::to_string(name_of_rank(rank, ranks_above_)) + " (pid " +
+         std::to_string(pids_[static_cast<std::size_t>(rank)]) + ")";
 }
 
 void ShmBarrier::leave() noexcept {

@@ -45,6 +45,7 @@ class ShmBarrier {
   Failure fail(const Failure& failure);
   /// The group's failure, once there is one.
   [[nodiscard]] std::optional<Failure> failure();
+  [[nodiscard]] const std::vector<int>& ranks_above() const { return ranks_above_; }
   /// Notifies the others that this rank makes no further calls.
   void leave() noexcept;
 
@@ -58,7 +59,6 @@ class ShmBarrier {
   void sleep(std::uint32_t phase);
   void check_peers(std::uint32_t phase);
   [[nodiscard]] Failure reported_failure() const;  // with mutex_ held
-  [[nodiscard]] int name_of(int rank) const;
   [[nodiscard]] std::string name_process(int rank) const;
   [[noreturn]] void time_out(const std::vector<int>& late);
 

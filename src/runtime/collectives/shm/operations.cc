@@ -43,6 +43,20 @@ std::size_t bytes_of(std::int64_t elements, std::size_t element) {
   return static_cast<std::size_t>(elements) * element;
 }
 
+/// The longest row of an all_to_all, of any rank.
+std::size_t longest_row_bytes(const Post& post) {
+  return bytes_of(post.call.count, static_cast<std::size_t>(post.input.element_size()));
+}
+
+/// Where each row begins, in bytes, and where the last one ends.
+std::vector<std::size_t> begins_of(const std::vector<std::int64_t>& counts, std::int64_t element) {
+  std::vector<std::size_t> begins = {0};
+  for (const std::int64_t count : counts) {
+    begins.push_back(begins.back() + bytes_of(count, static_cast<std::size_t>(element)));
+  }
+  return begins;
+}
+
 std::int64_t chunk_elements(std::size_t element) { return static_cast<std::int64_t>(ShmRegion::kChunkBytes / element); }
 
 }  // namespace
@@ -61,6 +75,7 @@ void ShmOperations::perform(Post& post, std::uint64_t sequence, bool patient) {
   if (post.call.operation == Call::Operation::kAllocateBucket) return allocate_bucket(post, sequence);
   if (!data) return;
   if (is_short(post)) return finish_short(post, sequence);
+  if (post.call.operation == Call::Operation::kAllToAll) return all_to_all_piecewise(post);
   if (is_direct(sequence)) return direct(post);
   switch (post.call.operation) {
     case Call::Operation::kAllReduce:
@@ -73,6 +88,7 @@ void ShmOperations::perform(Post& post, std::uint64_t sequence, bool patient) {
       return reduce_scatter_piecewise(post);
     case Call::Operation::kBarrier:
     case Call::Operation::kAllocateBucket:
+    case Call::Operation::kAllToAll:
       return;
   }
 }
@@ -97,11 +113,15 @@ void ShmOperations::compare_calls(std::uint64_t sequence) {
   for (int rank = 1; rank < world_size_; ++rank) {
     const Call& other = posted(rank, sequence).call;
     if (other == first) continue;
-    barrier_.fail({Failure::Kind::kMismatch, describe_mismatch(first, rank, other, sequence)}).raise();
+    barrier_.fail({Failure::Kind::kMismatch, describe_mismatch(first, rank, other, sequence, barrier_.ranks_above())})
+        .raise();
   }
 }
 
-bool ShmOperations::is_short(const Post& post) const { return post.input.nbytes() <= region_.short_bytes(); }
+bool ShmOperations::is_short(const Post& post) const {
+  if (post.call.operation != Call::Operation::kAllToAll) return post.input.nbytes() <= region_.short_bytes();
+  return static_cast<std::size_t>(world_size_) * longest_row_bytes(post) <= region_.short_bytes();  // on all ranks
+}
 
 bool ShmOperations::is_direct(std::uint64_t sequence) const {
   const PostedCall& first = posted(0, sequence);
@@ -119,7 +139,8 @@ void ShmOperations::allocate_bucket(Post& post, std::uint64_t sequence) {
     post.output =
         arena_.allocate(static_cast<std::int64_t>(sequence), call.count, static_cast<at::ScalarType>(call.dtype));
   } catch (const std::system_error& error) {
-    const std::string text = "rank " + std::to_string(rank_) + ": " + name_call(call.operation, sequence) + ": ";
+    const std::string text = "rank " + std::to_string(name_of_rank(rank_, barrier_.ranks_above())) + ": " +
+                             name_call(call.operation, sequence) + ": ";
     barrier_.fail({Failure::Kind::kOther, text + error.what()}).raise();
   }
   meet();
@@ -128,6 +149,14 @@ void ShmOperations::allocate_bucket(Post& post, std::uint64_t sequence) {
 
 void ShmOperations::stage_short(const Post& post, std::uint64_t sequence) const {
   if (post.call.operation == Call::Operation::kBroadcast && post.call.root != rank_) return;
+  if (post.call.operation == Call::Operation::kAllToAll) {
+    const std::vector<std::size_t> begins = begins_of(post.rows.sends, post.input.element_size());
+    for (std::size_t row = 0; row + 1 < begins.size(); ++row) {
+      copy_bytes(region_.small_slot(rank_, sequence) + row * longest_row_bytes(post), input_of(post) + begins[row],
+                 begins[row + 1] - begins[row]);
+    }
+    return;
+  }
   copy_bytes(region_.small_slot(rank_, sequence), input_of(post), post.input.nbytes());
 }
 
@@ -141,6 +170,15 @@ void ShmOperations::finish_short(const Post& post, std::uint64_t sequence) const
   if (call.operation == Call::Operation::kAllGather) {
     for (int rank = 0; rank < world_size_; ++rank) {
       copy_bytes(output_of(post) + static_cast<std::size_t>(rank) * bytes, region_.small_slot(rank, sequence), bytes);
+    }
+    return;
+  }
+  if (call.operation == Call::Operation::kAllToAll) {
+    const std::vector<std::size_t> begins = begins_of(post.rows.receives, post.output.element_size());
+    const std::size_t mine = static_cast<std::size_t>(rank_) * longest_row_bytes(post);
+    for (std::size_t row = 0; row + 1 < begins.size(); ++row) {
+      copy_bytes(output_of(post) + begins[row], region_.small_slot(static_cast<int>(row), sequence) + mine,
+                 begins[row + 1] - begins[row]);
     }
     return;
   }
@@ -286,6 +324,38 @@ void ShmOperations::reduce_scatter_piecewise(const Post& post) {
       }
       void* destination = output_of(post) + bytes_of(pieces.begin(piece), element);
       reduce_here(post.call, sources, {&destination, 1}, pieces.size(piece));
+    }
+  }
+}
+
+// Step k: every rank copies chunk k of the others' rows in, side by side in its slot, and chunk k−1 of its own ones
+// out. All take as many steps as the longest row of any rank needs.
+void ShmOperations::all_to_all_piecewise(const Post& post) {
+  const std::size_t limit = std::max<std::size_t>(1, ShmRegion::kChunkBytes / static_cast<std::size_t>(world_size_));
+  const std::size_t steps = (longest_row_bytes(post) + limit - 1) / limit;
+  const std::vector<std::size_t> sends = begins_of(post.rows.sends, post.input.element_size());
+  const std::vector<std::size_t> receives = begins_of(post.rows.receives, post.output.element_size());
+  const auto own = static_cast<std::size_t>(rank_);
+  const auto slot = [&](std::size_t rank, std::size_t row, std::size_t piece) {
+    return region_.chunk_slot(static_cast<int>(rank), piece) + row * limit;
+  };
+  const auto rest = [&](const std::vector<std::size_t>& begins, std::size_t row, std::size_t piece) {
+    const std::size_t bytes = begins[row + 1] - begins[row];
+    return bytes - std::min(bytes, piece * limit);
+  };
+  copy_bytes(output_of(post) + receives[own], input_of(post) + sends[own], rest(sends, own, 0));
+  for (std::size_t step = 0; step < steps + 1; ++step) {
+    if (step > 0) meet();
+    for (std::size_t rank = 0; rank + 1 < sends.size(); ++rank) {
+      if (rank == own) continue;
+      if (step < steps) {
+        copy_bytes(slot(own, rank, step), input_of(post) + sends[rank] + step * limit,
+                   std::min(limit, rest(sends, rank, step)));
+      }
+      if (step > 0) {
+        copy_bytes(output_of(post) + receives[rank] + (step - 1) * limit, slot(rank, own, step - 1),
+                   std::min(limit, rest(receives, rank, step - 1)));
+      }
     }
   }
 }

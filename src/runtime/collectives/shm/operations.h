@@ -53,6 +53,7 @@ class ShmOperations {
   void broadcast_piecewise(const Post& post);
   void all_gather_piecewise(const Post& post);
   void reduce_scatter_piecewise(const Post& post);
+  void all_to_all_piecewise(const Post& post);
 
   [[nodiscard]] Share share_of(int rank, std::int64_t length, std::int64_t whole) const;
   void reduce_here(const Call& call, std::span<const void* const> sources, std::span<void* const> destinations,

@@ -166,9 +166,10 @@ std::string Sharing::populate_slots() {
 
 /// The first refusal of any rank, on all ranks; empty if there is none.
 std::string Sharing::agree(const std::string& said) {
-  return rendezvous_.exchange(said, [](const std::vector<std::string>& lines) {
+  return rendezvous_.exchange(said, [this](const std::vector<std::string>& lines) {
     for (std::size_t rank = 0; rank < lines.size(); ++rank) {
-      if (!lines[rank].empty()) return "rank " + std::to_string(rank) + ": " + lines[rank];
+      if (!lines[rank].empty())
+        return "rank " + std::to_string(options_.name_of(static_cast<int>(rank))) + ": " + lines[rank];
     }
     return std::string();
   });
