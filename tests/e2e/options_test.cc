@@ -174,6 +174,21 @@ TEST(Wrap, PassesOnTheEndOfTheProgram) {
   EXPECT_EQ(lrun.wait().code, 3);
 }
 
+TEST(Wrap, WithAModuleOfPythonRunsTheScriptWithIt) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "train.py") << "import os, sys\nprint(os.environ['RANK'], __name__, *sys.argv[1:])\n"
+                                               "if sys.argv[1:] == ['fail']: raise ValueError('bad batch')\n";
+  LrunProcess lrun({"-n", "2", "--wrap@1", "python3 -m cProfile -o profile.%r", "--output=raw", "train.py", "a"},
+                   in(folder));
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_EQ(sorted(lrun.out()), "0 __main__ a\n1 __main__ a\n");
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "profile.1"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "profile.0"));
+  LrunProcess failing({"--wrap", "python3 -m cProfile -o profile.%r", "train.py", "fail"}, in(folder));
+  EXPECT_EQ(failing.wait().code, 1);
+  EXPECT_NE(failing.err().find("ValueError: bad batch at train.py:3"), std::string::npos) << failing.err();
+}
+
 TEST(Wrap, ThatIsNotThereIsRefusedBeforeAnythingIsStarted) {
   LrunProcess lrun({"-n", "2", "--wrap@1", "no-such-profiler -x", "true"});
   EXPECT_EQ(lrun.wait().code, 125);

@@ -74,11 +74,9 @@ struct Text {
 
 /// The script among the arguments, where PROGRAM is Python itself.
 Text text_for_python(const Words& command) {
-  const auto script = std::find_if(command.begin() + 1, command.end(), [](const std::string& word) {
-    return !word.starts_with('-') || word == "-m" || word == "-c";
-  });
-  if (script == command.end() || script->starts_with('-')) return {};
-  return {*script, true};
+  const Words program = parts_of_python(command).program;
+  if (program.empty() || program.front().starts_with('-')) return {};
+  return {program.front(), true};
 }
 
 Text text_of(const LaunchRequest& request, const ProgramFacts& program) {

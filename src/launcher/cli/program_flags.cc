@@ -179,7 +179,8 @@ constexpr Flag kProgramFlags[] = {
      .details =
          "Start PROGRAM through this command, as in --wrap 'nsys profile -o out.%r'. --wrap@0 or --wrap@0,2-3 is "
          "for these ranks only and overrides --wrap. Quote words as in a shell. '%r' is the rank, '%l' the local "
-         "rank, '%a' the attempt, '%h' the host, '%%' a '%'; any other '%' is unchanged.",
+         "rank, '%a' the attempt, '%h' the host, '%%' a '%'; any other '%' is unchanged. A module of Python, as in "
+         "--wrap 'python3 -m cProfile -o out.%r', stands in the place of PROGRAM's Python.",
      .repeatable = true,
      .per_rank = true,
      .apply = add_wrapper},

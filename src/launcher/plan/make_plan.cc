@@ -105,6 +105,17 @@ void check_debug_rank(const LaunchRequest& request, int world_size) {
   }
 }
 
+/// A module of Python would read any other program as Python. A container may have a file that is not here.
+void check_python_modules(const LaunchRequest& request, const ProgramFacts& program) {
+  if (is_file_of_python(request, program) || !program.there) return;
+  for (const Wrapper& wrapper : request.setup.wrappers) {
+    if (!runs_python_module(wrapper.words)) continue;
+    throw UserError(fmt::format("'{}' runs a module of Python, which cannot run '{}': it is no script of Python",
+                                wrapper.origin, request.command.front()),
+                    "name the script: 'lrun … SCRIPT.py', 'lrun … -m MODULE' or 'lrun … python3 SCRIPT'");
+  }
+}
+
 /// A run fails when PROGRAM is missing. A plan that is only printed gets a warning.
 std::string program_problem(const LaunchRequest& request, const ProgramFacts& program) {
   const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;  // a container may have the file
@@ -118,6 +129,7 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
 void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.setup = in.request.setup;
   check_wrappers(plan.setup.wrappers, plan.world_size);
+  check_python_modules(in.request, in.program);
   check_debug_rank(in.request, plan.world_size);
   warn(plan, program_problem(in.request, in.program));
   for (std::string& warning : warn_about_missing(in.environment, plan.setup.environment)) {

@@ -1,9 +1,26 @@
+// In: PROGRAM and commands of Python. Out: whether Python runs PROGRAM, and commands with a module of Python in the
+// place of Python. Called by worker_command() and by what looks at a program.
 #include "plan/python_program.h"
+
+#include <algorithm>
 
 #include "base/split.h"
 #include "plan/personality.h"
 
 namespace lrun::launcher {
+namespace {
+
+/// The Python of a wrapper that is given a module; the end when there is none.
+std::vector<std::string>::const_iterator module_in(const std::vector<std::string>& wrapper) {
+  for (auto word = wrapper.begin(); word != wrapper.end(); ++word) {
+    if (!is_python(*word)) continue;
+    const std::vector<std::string> program = parts_of_python({word, wrapper.end()}).program;
+    if (!program.empty() && program.front() == "-m") return word;
+  }
+  return wrapper.end();
+}
+
+}  // namespace
 
 std::string python_of(const Environment& environment) { return environment.get("PYTHON_EXEC").value_or("python3"); }
 
@@ -15,6 +32,42 @@ bool is_python(std::string_view program) {
     return version.empty() || (version.front() >= '0' && version.front() <= '9');
   }
   return false;
+}
+
+PythonCommand parts_of_python(const std::vector<std::string>& command) {
+  PythonCommand parts{{command.front()}, {}};
+  auto word = command.begin() + 1;
+  for (; word != command.end() && word->size() > 1 && word->starts_with('-'); ++word) {
+    // Options of one letter may share a word. These four end it: the rest of the word, else the next word, is theirs.
+    const std::size_t last = word->starts_with("--") ? std::string::npos : word->find_first_of("cmWX");
+    if (last != std::string::npos && ((*word)[last] == 'c' || (*word)[last] == 'm')) {
+      if (last > 1) parts.python.push_back(word->substr(0, last));
+      parts.program.push_back({'-', (*word)[last]});
+      if (last + 1 < word->size()) parts.program.push_back(word->substr(last + 1));
+      ++word;
+      break;
+    }
+    parts.python.push_back(*word);
+    const bool takes_next = *word == "--check-hash-based-pycs" || last + 1 == word->size();
+    if (takes_next && word + 1 != command.end()) parts.python.push_back(*++word);
+  }
+  parts.program.insert(parts.program.end(), word, command.end());
+  return parts;
+}
+
+bool runs_python_module(const std::vector<std::string>& wrapper) { return module_in(wrapper) != wrapper.end(); }
+
+std::vector<std::string> in_place_of_python(const std::vector<std::string>& wrapper,
+                                            const std::vector<std::string>& program) {
+  const auto python = module_in(wrapper);
+  const PythonCommand module = parts_of_python({python, wrapper.end()});
+  const PythonCommand own = is_python(program.front()) ? parts_of_python(program) : PythonCommand{{""}, program};
+  std::vector<std::string> words(wrapper.begin(), python);
+  words.insert(words.end(), module.python.begin(), module.python.end());
+  words.insert(words.end(), own.python.begin() + 1, own.python.end());
+  words.insert(words.end(), module.program.begin(), module.program.end());
+  words.insert(words.end(), own.program.begin(), own.program.end());
+  return words;
 }
 
 bool names_python(std::string_view first_line) {
@@ -35,6 +88,12 @@ bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& progra
   if (request.no_python) return false;
   if (request.module || personality_of(request.compat).every_program_is_python) return true;
   return request.command.front().ends_with(".py") || (!program.executable && names_python(program.first_line));
+}
+
+bool is_file_of_python(const LaunchRequest& request, const ProgramFacts& program) {
+  const std::string& name = request.command.front();
+  if (is_given_to_python(request, program) || is_python(name)) return true;
+  return name.find('/') != std::string::npos && names_python(program.first_line);
 }
 
 bool is_python_program(const LaunchRequest& request, const ProgramFacts& program) {

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/environment.h"
 #include "cluster/program_facts.h"
@@ -18,8 +19,29 @@ bool is_python(std::string_view program);
 /// '#!/usr/bin/python3', '#!/usr/bin/env -S VAR=1 python3 -u'.
 bool names_python(std::string_view first_line);
 
+/// The parts of a command of Python: 'python3 -um pkg.train 3' is {python3, -u} and {-m, pkg.train, 3}.
+struct PythonCommand {
+  std::vector<std::string> python;   ///< Python and its own options
+  std::vector<std::string> program;  ///< a script, '-m' and a module, or '-c' and a text; then arguments. May be empty.
+};
+
+/// \param command  begins with Python
+PythonCommand parts_of_python(const std::vector<std::string>& command);
+
+/// The wrapper is or starts Python with a module: 'python3 -m cProfile -o out', 'nice python3 -m coverage run -p'. Such
+/// modules take a script or '-m MODULE', as Python does.
+bool runs_python_module(const std::vector<std::string>& wrapper);
+
+/// Such a wrapper with a program: 'python3 -m coverage run -p' and 'python3 -u x.py' are
+/// 'python3 -u -m coverage run -p x.py'. Python is the wrapper's. A program that is not Python follows as it is.
+std::vector<std::string> in_place_of_python(const std::vector<std::string>& wrapper,
+                                            const std::vector<std::string>& program);
+
 /// lrun runs PROGRAM with Python; see worker_command().
 bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& program);
+
+/// PROGRAM is of Python in such a way that a module of Python can run it: by its path if it is a script.
+bool is_file_of_python(const LaunchRequest& request, const ProgramFacts& program);
 
 /// PROGRAM is a Python program as far as can be seen: it is given to Python, is Python itself, or its first line names
 /// Python. Programs that a shell script or a wrapper starts are not looked at.

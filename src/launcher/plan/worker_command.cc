@@ -110,6 +110,7 @@ std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node
   if (plan.setup.debug_rank.value == worker.rank && !own_wrapper) program = below_debugger(std::move(program));
   if (wrapper == nullptr) return program;
   std::vector<std::string> words = expand_wrapper(wrapper->words, {worker.rank, worker.local_rank, attempt, node.name});
+  if (runs_python_module(words)) return in_place_of_python(words, program);
   words.insert(words.end(), program.begin(), program.end());
   return words;
 }

@@ -18,6 +18,12 @@ TEST(Debugger, OfPythonIsPdbBehindPythonsOwnOptions) {
             (Words{"python3", "-u", "-m", "pdb", "-m", "package.train"}));
 }
 
+TEST(Debugger, OfPythonLeavesTheValuesOfPythonsOptionsWhereTheyAre) {
+  EXPECT_EQ(below_debugger({"python3", "-X", "dev", "x.py"}), (Words{"python3", "-X", "dev", "-m", "pdb", "x.py"}));
+  EXPECT_EQ(below_debugger({"python3", "-um", "package.train"}),
+            (Words{"python3", "-u", "-m", "pdb", "-m", "package.train"}));
+}
+
 TEST(Debugger, OfAPythonWithoutAProgramFileIsGdb) {
   EXPECT_EQ(below_debugger({"python3", "-c", "pass"}), (Words{"gdb", "-q", "--args", "python3", "-c", "pass"}));
   EXPECT_EQ(below_debugger({"python3"}), (Words{"gdb", "-q", "--args", "python3"}));
