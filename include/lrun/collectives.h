@@ -113,6 +113,7 @@ class LRUN_EXPORT Collectives {
   /// \return  null on a rank that is not in `ranks`.
   /// \throws lrun::CollectiveMismatch  on all ranks, which can go on: a rank of `ranks` names others; names both.
   /// \throws std::invalid_argument     there is no such rank, or one is named twice.
+  /// \throws lrun::CollectiveTimeout   a member does not come within timeout(), or ends before it has met the others.
   /// \throws lrun::Unsupported         a group of SessionOptions::connect that has no subgroups.
   [[nodiscard]] virtual std::unique_ptr<Collectives> subgroup(const std::vector<int>& ranks);
 
