@@ -27,7 +27,7 @@ at::Tensor RowSizes::pad(const at::Tensor& input) const {
   const std::int64_t length = longest_count();
   const at::Tensor flat = input.detach().view({-1});
   if (std::ranges::all_of(sends, [&](std::int64_t count) { return count == length; })) return flat.view({rows, length});
-  const at::Tensor padded = at::empty({rows, length}, input.options());
+  at::Tensor padded = at::empty({rows, length}, input.options());
   std::int64_t begin = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t count = sends[static_cast<std::size_t>(row)];
