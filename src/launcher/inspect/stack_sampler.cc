@@ -29,7 +29,10 @@ std::string tool_path(std::string_view name, std::string_view search_path) {
 /// Why a tool gave no stack.
 std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Duration limit) {
   const std::string name = tool.substr(tool.rfind('/') + 1);
-  if (outcome.timed_out) return fmt::format("{} took longer than {}", name, format_duration(limit));
+  if (outcome.timed_out) {
+    return fmt::format("{} took longer than {}{}", name, format_duration(limit),
+                       name == "gdb" ? "; eu-stack (package elfutils) is faster with large libraries" : "");
+  }
   if (outcome.error_number != 0) return fmt::format("{} cannot be run", name);
   const bool refused = (outcome.errors + outcome.output).find("not permitted") != std::string::npos;
   const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");

@@ -39,7 +39,7 @@ StackTools find_stack_tools(std::string_view search_path);
 class StackSampler {
  public:
   struct Limits {
-    Duration tool = std::chrono::seconds(10);
+    Duration tool = std::chrono::seconds(25);  ///< gdb needs 14 s of a core to read LibTorch's symbols
     Duration all = std::chrono::seconds(30);
     std::size_t at_once = 4;
     bool native_too = true;  ///< also where Python's stack is known: a debugger reads large libraries for seconds

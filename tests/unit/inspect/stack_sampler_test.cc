@@ -112,6 +112,14 @@ TEST_F(StackSamplerTest, EndsAToolThatTakesTooLong) {
   EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"eu-stack took longer than 20ms"}));
 }
 
+TEST_F(StackSamplerTest, NamesAFasterToolThanGdb) {
+  tool("gdb", "exec sleep 1000\n");
+  const std::vector<StackSample> samples = sample({{0, child_}}, {.tool = Duration(20)});
+  EXPECT_EQ(samples.at(0).problems,
+            (std::vector<std::string>{
+                "gdb took longer than 20ms; eu-stack (package elfutils) is faster with large libraries"}));
+}
+
 TEST_F(StackSamplerTest, PassesOnWhyAToolFailed) {
   tool("eu-stack", "echo 'cannot attach: some reason' >&2; exit 2\n");
   const std::vector<StackSample> samples = sample({{0, child_}});
