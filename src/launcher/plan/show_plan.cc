@@ -15,6 +15,7 @@
 #include "cluster/visible_gpus.h"
 #include "plan/cpu_binding.h"
 #include "plan/horovod_environment.h"
+#include "plan/known_master.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 
@@ -205,21 +206,8 @@ std::string end_rows(const LaunchPlan& plan) {
   return text + row("back-off", format_duration(plan.restart_backoff.value), origin_text(plan.restart_backoff));
 }
 
-/// MASTER_ADDR and MASTER_PORT of the workers, as far as they are known before the start: with a static rendezvous they
-/// are its endpoint.
-struct Master {
-  explicit Master(const LaunchPlan& plan)
-      : is_endpoint(plan.rendezvous && plan.rendezvous->workers_use_endpoint && !plan.rendezvous->host.empty()),
-        address(is_endpoint ? plan.rendezvous->host : plan.master_addr),
-        port(is_endpoint ? plan.rendezvous->port : plan.master_port.value_or(0)) {}
-
-  bool is_endpoint;
-  std::string address;  ///< a name, which launchers look up; empty: not known
-  int port;             ///< 0: not known
-};
-
 std::string master_text(const LaunchPlan& plan) {
-  const Master master(plan);
+  const KnownMaster master(plan);
   if (!master.address.empty()) {
     return master.address + (master.port != 0 ? fmt::format(", port {}", master.port) : ", port chosen at start");
   }
@@ -269,7 +257,7 @@ std::string binding(const LaunchPlan& plan) {
 }
 
 RunFacts facts_before_start(const LaunchPlan& plan) {
-  const Master master(plan);
+  const KnownMaster master(plan);
   return {.master_port = master.port, .master_addr = master.address};
 }
 
@@ -338,7 +326,7 @@ std::string workers(const LaunchPlan& plan, const Environment& base) {
 /// Variables that are equal for all workers of all nodes.
 std::string common_environment(const LaunchPlan& plan, const Environment& base) {
   const WorkerEnvironment environment(plan, plan.nodes.front(), base, facts_before_start(plan));
-  const Master master(plan);
+  const KnownMaster master(plan);
   std::vector<std::string> words;
   if (!master.address.empty()) words.push_back("MASTER_ADDR=" + master.address);
   if (master.port != 0) words.push_back(fmt::format("MASTER_PORT={}", master.port));

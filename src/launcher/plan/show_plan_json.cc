@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/cpu_binding.h"
+#include "plan/known_master.h"
 #include "plan/show_plan.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
@@ -56,22 +57,22 @@ Json json_of(const std::vector<DeviceId>& devices) {
 }
 
 /// Values that only the start decides are null: address and port of the store, and the place of the error file.
-void blank_the_undecided(Json& environment, const LaunchPlan& plan) {
+void blank_the_undecided(Json& environment, const LaunchPlan& plan, const KnownMaster& master) {
   for (const char* const name : {"MASTER_PORT", "HOROVOD_GLOO_RENDEZVOUS_PORT"}) {
-    if (!plan.master_port && environment.contains(name)) environment[name] = nullptr;
+    if (master.port == 0 && environment.contains(name)) environment[name] = nullptr;
   }
   for (const char* const name : {"MASTER_ADDR", "HOROVOD_GLOO_RENDEZVOUS_ADDR"}) {
-    if (plan.master_addr.empty() && environment.contains(name)) environment[name] = nullptr;
+    if (master.address.empty() && environment.contains(name)) environment[name] = nullptr;
   }
   if (plan.log_dir.value != "/dev/null") environment["TORCHELASTIC_ERROR_FILE"] = nullptr;
 }
 
 Json json_of(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironment& environment,
-             const WorkerPlan& worker) {
+             const WorkerPlan& worker, const KnownMaster& master) {
   Json variables = Json::object();
   for (const auto& [name, value] : environment.of(worker)) variables[name] = value;
   for (const auto& [name, value] : environment.shared_contract()) variables[name] = value;
-  blank_the_undecided(variables, plan);
+  blank_the_undecided(variables, plan, master);
   return {{"rank", worker.rank},
           {"local_rank", worker.local_rank},
           {"devices", json_of(worker.devices)},
@@ -81,9 +82,10 @@ Json json_of(const LaunchPlan& plan, const NodePlan& node, const WorkerEnvironme
 }
 
 Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& base) {
-  const WorkerEnvironment environment(plan, node, base, {plan.master_port.value_or(0), "", 0, ""});
+  const KnownMaster master(plan);
+  const WorkerEnvironment environment(plan, node, base, {master.port, master.address, 0, ""});
   Json workers = Json::array();
-  for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, node, environment, worker));
+  for (const WorkerPlan& worker : node.workers) workers.push_back(json_of(plan, node, environment, worker, master));
   return {{"node_rank", node.node_rank},      {"name", node.name.empty() ? Json() : Json(node.name)},
           {"base_rank", node.base_rank},      {"local_world_size", node.local_world_size()},
           {"devices", json_of(node.devices)}, {"removed_variables", environment.removed()},
@@ -150,6 +152,7 @@ Json json_of(const RendezvousPlan& plan) {
 std::string show_plan_json(const LaunchPlan& plan, const Environment& environment) {
   Json nodes = Json::array();
   for (const NodePlan& node : plan.nodes) nodes.push_back(json_of(plan, node, environment));
+  const KnownMaster master(plan);
   const Json json = {
       {"schema", kSchema},
       {"run_id", plan.run_id},
@@ -163,8 +166,8 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"devices", json_of(plan.devices)},
       {"num_nodes", plan.num_nodes},
       {"world_size", plan.world_size},
-      {"master_addr", plan.master_addr.empty() ? Json() : Json(plan.master_addr)},
-      {"master_port", or_null(plan.master_port)},
+      {"master_addr", master.address.empty() ? Json() : Json(master.address)},
+      {"master_port", master.port == 0 ? Json() : Json(master.port)},
       {"rendezvous", plan.rendezvous ? json_of(*plan.rendezvous) : Json()},
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
       {"output", json_of(plan.output.console, name_of_console(plan.output))},

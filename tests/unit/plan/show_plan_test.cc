@@ -67,6 +67,10 @@ TEST(ShowPlan, TextHasTheMasterOfAStaticRendezvousAndTheFewestNodes) {
   EXPECT_NE(text.find("\nevery worker:\n  MASTER_ADDR=node0 MASTER_PORT=29500 WORLD_SIZE=4 "), std::string::npos)
       << text;
   EXPECT_NE(text.find("\nnodes         2 to 4, shown for 4"), std::string::npos) << text;
+  const auto json = nlohmann::json::parse(show_plan_json(plan_of(request, cpu_node()), Environment()));
+  EXPECT_EQ(json.at("master_addr"), "node0");
+  EXPECT_EQ(json.at("master_port"), 29500);
+  EXPECT_EQ(json.at("nodes").at(0).at("workers").at(0).at("environment").at("MASTER_PORT"), "29500");
   request.rendezvous.backend = backend_flag("c10d");
   EXPECT_NE(show_plan_text(plan_of(request, cpu_node()), Environment()).find("\nmaster        chosen at start\n"),
             std::string::npos)
