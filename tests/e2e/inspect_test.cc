@@ -520,7 +520,7 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   EXPECT_THAT(report.out(), HasSubstr("  ranks 0-1: spawned\n"));
   EXPECT_THAT(report.out(), HasSubstr("  rank 1: exited with code 3\n"));
   EXPECT_THAT(report.out(), HasSubstr("  rank 0: stopped by lrun: SIGTERM\n"));
-  EXPECT_THAT(report.out(), HasSubstr("  the run ended: worker_failed, exit code 3\n"));
+  EXPECT_THAT(report.out(), HasSubstr("  the run ended: worker failed, exit code 3\n"));
   const std::string verdict = run.err().substr(run.err().find("lrun: note: rank 1 ran for "));
   EXPECT_THAT(report.out(), HasSubstr("\n\nlrun: error: rank 1 ")) << "the whole verdict";
   EXPECT_THAT(report.out(), HasSubstr("\nlrun: note: rank 1 printed last:\n"));
@@ -529,6 +529,10 @@ TEST(Report, TellsTheVerdictAgainAndWhatHappenedWhen) {
   std::string first_line;
   std::getline(file, first_line);
   EXPECT_EQ(first_line, "<!DOCTYPE html>");
+  Beside to_stdout(run, {"report", "--html", "-"});
+  ASSERT_EQ(to_stdout.wait().code, 0) << to_stdout.err();
+  EXPECT_THAT(to_stdout.out(), StartsWith("<!DOCTYPE html>\n"));
+  EXPECT_THAT(to_stdout.out(), EndsWith("</html>\n")) << "the page alone";
   const std::string rest((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(rest,
               HasSubstr("<a href=\"file://" + run.run_folder().string() + "/attempt_0/1/stderr.log\">stderr</a>"));

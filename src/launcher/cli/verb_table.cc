@@ -115,7 +115,8 @@ constexpr VerbOption kLogsOptions[] = {
 };
 
 constexpr VerbOption kReportOptions[] = {
-    {"html", "FILE", "Also write the report as one self-contained HTML page with a plot.", html},
+    {"html", "FILE", "Also write the report as one self-contained HTML page with a plot; with - only that, to stdout.",
+     html},
 };
 
 constexpr VerbOption kAgainOptions[] = {

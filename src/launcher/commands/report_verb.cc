@@ -83,7 +83,9 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
   add_first_outputs(timeline);
   if (!request.html_file.empty()) {
     add_log_files(timeline);
-    write_page(request.html_file, timeline_html(timeline, verdict));
+    const std::string page = timeline_html(timeline, verdict);
+    if (request.html_file == "-") return print_to_stdout(page, sink) ? 0 : kExitRefused;
+    write_page(request.html_file, page);
   }
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "base/duration.h"
 #include "base/nearest.h"
 #include "base/shortened.h"
 #include "base/signal_names.h"
@@ -133,6 +134,28 @@ std::string stop_text(const Json& event) {
   return fmt::format("{}{}stopping {}", why, why.empty() ? "" : ": ", counted(others, "worker"));
 }
 
+/// 'timed_out' as 'timed out'.
+std::string plain(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+std::string restart_mark(const Json& event) {
+  const Duration delay(event.value("delay_ms", std::int64_t{0}));
+  const std::string number = fmt::format("restart {}", event.value("attempt", 0));
+  return delay > Duration::zero() ? number + " in " + format_duration(delay) : number;
+}
+
+/// Of an event that is the whole run's; a later lrun may add kinds.
+std::string mark_text(const std::string& name, const Json& event) {
+  if (name == "stopping") return stop_text(event);
+  if (name == "restarting") return restart_mark(event);
+  if (name == "nodes_changed") return "the nodes of the job have changed";
+  if (name == "killing") return "killing workers that have not ended";
+  if (name == "settling") return "waiting for what other ranks report";
+  return plain(name);
+}
+
 /// \param order  how many events came before it.
 void read_event(Timeline& timeline, const Json& event, std::string_view line, int order) {
   const std::string name = event.at("event").get<std::string>();
@@ -148,13 +171,11 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
     end_worker(timeline, event, line, order);
   } else if (name == "run_ended") {
     timeline.ended_ms = time_of(timeline, event);
-    timeline.reason = event.at("reason").get<std::string>();
+    timeline.reason = plain(event.at("reason").get<std::string>());
     timeline.exit_code = event.at("exit_code").get<int>();
-  } else if (name == "stopping") {
-    const std::string words = stop_text(event);
+  } else {
+    const std::string words = mark_text(name, event);
     if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
-  } else {  // 'restarting', 'killing', 'suspended', and what will be added
-    timeline.marks.push_back({time_of(timeline, event), name, order});
   }
 }
 

@@ -59,10 +59,10 @@ struct Timeline {
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
   std::int64_t ended_ms = 0;           ///< 0: it has no end
   std::int64_t now_ms = 0;             ///< of a run that goes on: when it was looked at; else 0
-  std::string reason;                  ///< 'succeeded', 'worker_failed', …; empty without an end
+  std::string reason;                  ///< 'succeeded', 'worker failed', …; empty without an end
   int exit_code = 0;
   std::vector<WorkerSpan> workers;  ///< by round, then as they were started
-  std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restarting'
+  std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restart 1'
 
   /// The time that a picture must reach: the end, or the last thing known.
   [[nodiscard]] std::int64_t last_ms() const;

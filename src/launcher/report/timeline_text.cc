@@ -23,16 +23,16 @@ struct Happening {
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
   int order = 0;           ///< of the first, among what has the same time
-  int attempt = -1;        ///< of ranks; -1: the run's own
+  int round = -1;          ///< of ranks; -1: the run's own
   std::vector<int> ranks;  ///< empty: the run's own
   std::string what;
 };
 
-void add(std::vector<Happening>& happenings, const Milestone& came, int attempt, int rank) {
+void add(std::vector<Happening>& happenings, const Milestone& came, int round, int rank) {
   const auto same = std::find_if(happenings.begin(), happenings.end(),
-                                 [&](const Happening& one) { return one.attempt == attempt && one.what == came.what; });
+                                 [&](const Happening& one) { return one.round == round && one.what == came.what; });
   if (same == happenings.end()) {
-    happenings.push_back({came.ms, came.ms, came.order, attempt, {rank}, came.what});
+    happenings.push_back({came.ms, came.ms, came.order, round, {rank}, came.what});
     return;
   }
   if (std::pair(came.ms, came.order) < std::pair(same->first_ms, same->order)) same->order = came.order;
@@ -45,10 +45,10 @@ std::vector<Happening> happenings_of(const Timeline& timeline) {
   std::vector<Happening> happenings;
   for (const WorkerSpan& worker : timeline.workers) {
     const std::string spawned = worker.attempt == 0 ? "spawned" : fmt::format("spawned, attempt {}", worker.attempt);
-    add(happenings, {worker.spawned_ms, spawned, worker.spawned_order}, worker.attempt, worker.rank);
-    for (const Milestone& milestone : worker.milestones) add(happenings, milestone, worker.attempt, worker.rank);
+    add(happenings, {worker.spawned_ms, spawned, worker.spawned_order}, worker.round, worker.rank);
+    for (const Milestone& milestone : worker.milestones) add(happenings, milestone, worker.round, worker.rank);
     if (worker.ended_ms == 0) continue;
-    add(happenings, {worker.ended_ms, worker.ending, worker.ended_order}, worker.attempt, worker.rank);
+    add(happenings, {worker.ended_ms, worker.ending, worker.ended_order}, worker.round, worker.rank);
   }
   for (const Milestone& mark : timeline.marks) happenings.push_back({mark.ms, mark.ms, mark.order, -1, {}, mark.what});
   if (timeline.ended_ms != 0) {

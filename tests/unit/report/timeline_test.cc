@@ -88,7 +88,7 @@ TEST(Timeline, IsThisText) {
             "      2.000              rank 1: exited with code 3: ValueError: <bad>\n"
             "      2.000              stopping 1 worker\n"
             "      2.125              rank 0: stopped by lrun: SIGTERM\n"
-            "      2.250              restarting\n"
+            "      2.250              restart 1\n"
             "      3.000              ranks 0-1: spawned, attempt 1\n"
             "     62.250 – 62.500     ranks 0-1: exited with code 0\n"
             "     62.500              the run ended: succeeded, exit code 0\n");
@@ -115,7 +115,7 @@ TEST(Timeline, TakesAsLongAsItTookWhateverTheClockIsSetTo) {
             "began 2023-11-14 22:13:20 UTC, took 2.2s\n"
             "\n"
             "      0.000              rank 0: spawned\n"
-            "      1.000              restarting\n"
+            "      1.000              restart 1\n"
             "      1.500              rank 0: spawned, attempt 1\n"
             "      2.250              the run ended: succeeded, exit code 0\n");
   EXPECT_EQ(timeline->workers[1].clock_ahead_ms, 86'400'000) << "by which the times of its files are to be read";
@@ -137,7 +137,7 @@ TEST(Timeline, OfTheSameTimeShowsFirstWhatHappenedFirst) {
             "      1.000              rank 1: exited with code 3: ValueError: <bad>\n"
             "      1.000              stopping 1 worker\n"
             "      1.000              rank 0: stopped by lrun: SIGTERM\n"
-            "      1.000              restarting\n"
+            "      1.000              restart 1\n"
             "      1.000              ranks 0-1: spawned, attempt 1\n");
 }
 
@@ -160,6 +160,41 @@ TEST(Timeline, SaysWhyARunEndedWhereNobodyWasLeftToBeStopped) {
   EXPECT_EQ(what_ended("requested", 0, 1), "asked to stop: stopping 1 worker");
   EXPECT_EQ(what_ended("interrupted", 15, 2), "received SIGTERM: stopping 2 workers");
   EXPECT_EQ(what_ended("of a later version", 0, 3), "stopping 3 workers");
+}
+
+/// A run of one worker that has just begun, and then this event.
+Timeline begun_then(const std::string& name, const std::string& fields) {
+  return *timeline_from_events(event("1700000000.000", "run_started",
+                                     R"({"run_id":"r1","argv":["./train"],"strategy":"ddp","world_size":1,"logs":"",)"
+                                     R"("workers":[{"rank":0,"local_rank":0,"pid":11}]})") +
+                               event("1700000001.000", name, fields));
+}
+
+TEST(Timeline, HasPlainWordsForWhatHappensToARun) {
+  const auto mark = [](const std::string& name, const std::string& fields) {
+    return begun_then(name, fields).marks.at(0).what;
+  };
+  EXPECT_EQ(mark("nodes_changed", "{}"), "the nodes of the job have changed");
+  EXPECT_EQ(mark("killing", "{}"), "killing workers that have not ended");
+  EXPECT_EQ(mark("settling", R"({"rank":0,"moment_ms":300})"), "waiting for what other ranks report");
+  EXPECT_EQ(mark("restarting", R"({"attempt":2,"delay_ms":4000})"), "restart 2 in 4s");
+  EXPECT_EQ(mark("of_a_later_version", "{}"), "of a later version");
+  EXPECT_EQ(begun_then("run_ended", R"({"reason":"timed_out","exit_code":1})").reason, "timed out");
+}
+
+TEST(Timeline, TellsASecondStartOfTheSameAttempt) {
+  const std::string workers = R"("workers":[{"rank":0,"local_rank":0,"pid":11}]})";
+  const auto timeline = timeline_from_events(
+      event("1700000000.000", "run_started",
+            R"({"run_id":"r1","argv":["./train"],"strategy":"ddp","world_size":1,"round":0,)" + workers) +
+      event("1700000001.000", "nodes_changed", "{}") +
+      event("1700000002.000", "attempt_started", R"({"attempt":0,"round":1,)" + workers));
+  ASSERT_TRUE(timeline);
+  const std::string text = timeline_text(*timeline);
+  EXPECT_EQ(text.substr(text.find("\n\n") + 2),
+            "      0.000              rank 0: spawned\n"
+            "      1.000              the nodes of the job have changed\n"
+            "      2.000              rank 0: spawned\n");
 }
 
 TEST(Timeline, PassesOverWhatItDoesNotUnderstand) {
