@@ -45,16 +45,17 @@ svg .grid { stroke: var(--line); } svg line.mark { stroke: var(--mark); stroke-d
 svg text.mark { fill: var(--mark); } svg text.left { text-anchor: end; }
 .part0 { fill: var(--part0); } .part1 { fill: var(--part1); } .part2 { fill: var(--part2); } .part3 { fill: var(--part3); }
 .succeeded { fill: var(--succeeded); } .failed { fill: var(--failed); } .stopped { fill: var(--stopped); }
-.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin: 0 .35em 0 1em; }
+.key { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin: 0 .35em 0 0; } .item { display: inline-block; margin-right: 1em; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25em .7em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; } a { color: var(--part3); } td a { margin-right: .6em; }
-.wide { overflow-x: auto; } .wide > * { min-width: 640px; } summary { cursor: pointer; margin-top: 1.6em; font-weight: bold; }
+.wide { overflow-x: auto; } .wide > * { min-width: 860px; } summary { cursor: pointer; margin-top: 1.6em; font-weight: bold; }
 </style>
 )";
 
 std::string key(std::string_view name, std::string_view words) {
-  return fmt::format(R"html(<span class="key" style="background: var(--{})"></span>{})html", name, words);
+  return fmt::format(R"html(<span class="item"><span class="key" style="background: var(--{})"></span>{}</span> )html",
+                     name, words);
 }
 
 /// The legend for the shades and ends of the bars.
@@ -160,19 +161,18 @@ std::string row(const WorkerSpan& worker, std::int64_t start) {
         fmt::format("{}{} at {:.3f}\u00a0s", milestones.empty() ? "" : ", ", milestone.what, seconds(milestone.ms));
   }
   return fmt::format(
-      "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td><td class=\"number\">{}</td>"
-      "<td class=\"number\">{:.3f} s</td><td>{}</td><td class=\"number\">{}</td><td>{}</td><td>{}</td></tr>\n",
-      worker.rank, worker.attempt, escape_html(worker.node), worker.pid, seconds(worker.spawned_ms),
-      escape_html(milestones), worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "",
-      escape_html(worker.ending), links(worker));
+      "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td>"
+      "<td class=\"number\">{:.3f} s</td><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>\n",
+      worker.rank, worker.attempt, escape_html(worker.ending), links(worker),
+      worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "", seconds(worker.spawned_ms),
+      escape_html(milestones), escape_html(worker.node), worker.pid);
 }
 
 std::string table(const Timeline& timeline) {
   std::string text =
       "<h2>Workers</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"number\">rank</th>"
-      "<th class=\"number\">attempt</th><th>host</th><th class=\"number\">pid</th>"
-      "<th class=\"number\">spawned</th><th>on its way</th><th class=\"number\">ended</th><th>how</th>"
-      "<th>logs</th></tr>\n";
+      "<th class=\"number\">attempt</th><th>end</th><th>logs</th><th class=\"number\">ended</th>"
+      "<th class=\"number\">spawned</th><th>on its way</th><th>host</th><th class=\"number\">pid</th></tr>\n";
   for (const WorkerSpan& worker : timeline.workers) text += row(worker, timeline.started_ms);
   return text + "</table></div>\n";
 }
