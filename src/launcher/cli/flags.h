@@ -71,7 +71,8 @@ struct Flag {
   void (*apply)(const GivenValue& given, LaunchRequest& request) = nullptr;
   /// For flags of kNotInThisVersion: the value that changes nothing and is accepted. '*' is any value.
   std::string_view neutral_value = {};
-  std::string_view hint = {};             ///< for flags of kNotInThisVersion: what to do instead
+  /// For flags of kNotInThisVersion: what to do instead. Else what to type instead of a value that is near no choice.
+  std::string_view hint = {};
   std::string_view same_as = {};          ///< a flag with the same meaning; of the two, only the stronger source counts
   bool overridden_by_standalone = false;  ///< as in torchrun, --standalone makes it ignored
 };

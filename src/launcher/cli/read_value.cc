@@ -19,7 +19,14 @@ std::string example(const GivenValue& given, std::string_view value) {
 
 void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
                    std::string_view instead) {
-  throw choice_error(given.quoted() + ": " + problem, lower_case(given.text), choices, example(given, instead));
+  const std::string word = lower_case(given.text);
+  // 'deepspeed_stage_2' is Lightning's, and 'deepspeed' what lrun has to know of it.
+  const auto begun = std::find_if(choices.begin(), choices.end(),
+                                  [&](const std::string& choice) { return word.starts_with(choice + "_"); });
+  if (begun != choices.end()) throw UserError(given.quoted() + ": " + problem, did_you_mean(*begun));
+  const std::string otherwise(given.flag->hint);
+  throw choice_error(given.quoted() + ": " + problem, word, choices,
+                     otherwise.empty() ? example(given, instead) : otherwise);
 }
 
 std::string choice_of(const GivenValue& given) {

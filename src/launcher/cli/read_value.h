@@ -22,7 +22,8 @@ namespace lrun::launcher {
 /// "for example '--flag value'", for hints.
 std::string example(const GivenValue& given, std::string_view value);
 
-/// Always throws. \throws UserError  `problem`, with the choice nearest to the value, or an example with `instead`
+/// Always throws. \throws UserError  `problem`, with the choice nearest to the value, or the row's hint, or an example
+/// with `instead`
 [[noreturn]] void refuse_choice(const GivenValue& given, const std::string& problem,
                                 const std::vector<std::string>& choices, std::string_view instead);
 
@@ -65,10 +66,11 @@ Number number_between(const GivenValue& given, Number least, Number most) {
   if (number && *number >= least && *number <= most) return *number;
   const bool is_digits = !given.text.empty() && given.text.find_first_not_of("0123456789") == std::string::npos;
   const bool too_large = number ? *number > most : is_digits;
+  const std::string near = given.flag->example.empty() ? std::to_string(least) : std::string(given.flag->example);
   refuse(given,
          std::string(number || is_digits ? "out of range" : "not a whole number") +
              "; allowed: " + std::to_string(least) + " to " + std::to_string(most),
-         example(given, std::to_string(too_large ? most : least)));
+         example(given, too_large ? std::to_string(most) : near));
 }
 
 /// The value with its source.

@@ -92,6 +92,7 @@ constexpr Flag kRunFlags[] = {
      .details = "The number of times that lrun restarts all workers after one of them failed. The workers find the "
                 "number of restarts in TORCHELASTIC_RESTART_COUNT, and an empty store at the same address. A program "
                 "that fails twice in the same way within a minute is not restarted, except with --compat=torchrun.",
+     .example = "3",
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_number<0, std::numeric_limits<int>::max(), &LaunchRequest::max_restarts>},

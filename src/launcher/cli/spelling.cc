@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
+#include "cli/foreign_options.h"
 #include "cli/horovodrun_options.h"
 
 namespace lrun::launcher {
@@ -19,59 +21,22 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
-/// The names of options of other launchers, for hints.
-struct ForeignName {
-  std::string_view theirs;
-  std::string_view ours;
-};
-constexpr ForeignName kForeignNames[] = {
-    {"--backend", "--process_group_backend"},
-    {"--dist-backend", "--process_group_backend"},
-    {"--cpu", "--accelerator cpu"},
-    {"--cuda", "--accelerator gpu"},
-    {"--gpu", "--devices"},
-    {"--gpus", "--devices"},
-    {"-d", "--devices"},
-    {"--ngpus", "--devices"},
-    {"--gpus-per-node", "--devices"},
-    {"--num-processes", "--nproc-per-node"},
-    {"--ntasks", "--nproc-per-node"},
-    {"--ntasks-per-node", "--nproc-per-node"},
-    {"--workers", "--nproc-per-node"},
-    {"--world-size", "--nproc-per-node"},
-    {"--nodes", "--num_nodes"},
-    {"-N", "--num_nodes"},
-    {"--num-machines", "--num_nodes"},
-    {"--machine-rank", "--node-rank"},
-    {"--rank", "--node-rank"},
-    {"--main-process-port", "--master-port"},
-    {"--restarts", "--max-restarts"},
-    {"--retries", "--max-restarts"},
-    {"-x", "--env"},
-    {"--genv", "--env"},
-    {"--cwd", "--chdir"},
-    {"--workdir", "--chdir"},
-    {"--quiet", "--output quiet"},
-    {"-q", "--output quiet"},
-};
-
 [[noreturn]] void refuse_unknown(const std::string& option) {
   const std::string problem = "unknown option '" + option + "'";
+  if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UserError(problem, std::move(hint));
   const bool is_long = option.starts_with("--");
-  const std::string written = is_long ? folded_name(option) : option.substr(0, 2);  // without the number of '-N2'
-  for (const auto& [theirs, ours] : kForeignNames) {
-    if (written == theirs) throw UserError(problem, did_you_mean(ours));
-  }
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  throw choice_error(problem, is_long ? option : "-" + option, names,
-                     "'lrun --help' lists all options; put '--' before a PROGRAM whose name begins with '-'");
+  throw choice_error(
+      problem, lower_case(is_long ? option : "-" + option), names,
+      "options of PROGRAM stand behind it, as in 'lrun PROGRAM " + option + "'; 'lrun --help' lists lrun's");
 }
 
-/// The flag whose long name is `option` or begins with it, when there is only one.
-Found find_long(const std::string& option) {
+/// The flag whose long name is `option` or begins with it, when there is only one. A name that other launchers have is
+/// no beginning of a name, except where the line is torchrun's.
+Found find_long(const std::string& option, Compat compat) {
   const std::string folded = folded_name(option);
   std::vector<Found> beginnings;
   for (const Flag& flag : flag_table()) {
@@ -82,7 +47,8 @@ Found find_long(const std::string& option) {
       if (!known && candidate.starts_with(folded)) beginnings.push_back({&flag, name});
     }
   }
-  if (beginnings.empty()) refuse_unknown(option);
+  const bool is_foreign = compat == Compat::kLrun && !hint_about_foreign_option(option).empty();
+  if (beginnings.empty() || is_foreign) refuse_unknown(option);
   if (beginnings.size() == 1) return beginnings.front();
   std::vector<std::string> names;
   for (const Found& found : beginnings) names.push_back("'" + found.name + "'");
@@ -181,7 +147,7 @@ class LineReader {
   void read_long(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::size_t at = std::min(word.find('@'), equals);
-    Found found = find_long(word.substr(0, at));
+    Found found = find_long(word.substr(0, at), compat_);
     const std::string ranks = word.substr(at, equals - at);
     if (!ranks.empty() && !found.flag->per_rank) {
       throw UserError("'" + found.name + "' cannot be given for some ranks only", "write '" + found.name + "'");

@@ -43,6 +43,21 @@ Parsed parse_list(std::string_view list, int most) {
   return request;
 }
 
+/// '0,1,2' for '0-2', and '1,' for 'cuda:1'. Empty for anything else.
+std::string list_meant_by(std::string_view text) {
+  constexpr int kMost = 64;
+  const std::size_t colon = text.find(':');
+  const auto device = colon == std::string_view::npos ? std::nullopt : natural_number(text.substr(colon + 1));
+  if (device) return std::to_string(*device) + ",";
+  const std::string_view begin = cut(text, '-');
+  const auto first = natural_number(begin);
+  const auto last = natural_number(text);
+  if (!first || !last || *first >= *last || *last > kMost) return {};
+  std::string list = std::to_string(*first);
+  for (int id = *first + 1; id <= *last; ++id) list += "," + std::to_string(id);
+  return list;
+}
+
 }  // namespace
 
 std::string text_of(DeviceKind kind) {
@@ -96,7 +111,8 @@ Parsed parse_devices(std::string_view text, int most) {
   if (is_device_list(bare)) return parse_list(bare, most);
   const auto count = whole_number<int>(bare);
   if (!count) {
-    const std::string hint = bare == "all" ? did_you_mean("-1") : nearest_hint(lower_case(bare), {"auto"});
+    std::string hint = bare == "all" ? did_you_mean("-1") : nearest_hint(lower_case(bare), {"auto"});
+    if (const std::string list = list_meant_by(lower_case(bare)); !list.empty()) hint = did_you_mean(list);
     return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
   }
   if (*count == 0) return DeviceProblem{"asks for no device", {}, "'0,' is only device 0"};

@@ -55,6 +55,12 @@ int port_of(const RendezvousRequest& request) {
   if (endpoint.port) return *endpoint.port;
   if (request.uses_etcd()) return kPortOfEtcd;
   if (request.backend.value == RendezvousBackend::kC10d) return kPortOfC10d;
+  const bool is_port = endpoint.host.find_first_not_of("0123456789") == std::string::npos;
+  if (is_port) {
+    throw UserError("'" + as_written(request.endpoint) + "' has no host",
+                    "write '" + as_written(request.endpoint.origin, "HOST:" + endpoint.host) +
+                        "' with the name of one of the nodes");
+  }
   throw UserError("'" + as_written(request.endpoint) + "' has no port",
                   "write '" + as_written(request.endpoint.origin, text_of(Endpoint{endpoint.host, kPortOfStatic})) +
                       "', or '--master-port 29500' instead");

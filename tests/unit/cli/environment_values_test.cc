@@ -62,7 +62,7 @@ TEST(EnvironmentValues, AVariableThatAFlagHidesIsNotRead) {
   EXPECT_EQ(refusal({"--max-restarts=0", "p"}, {{"PET_MAX_RESTARTS", "x"}}), "(accepted)");
   EXPECT_EQ(refusal({"p"}, {{"PET_MAX_RESTARTS", "x"}}),
             "lrun: error: 'PET_MAX_RESTARTS=x': not a whole number; allowed: 0 to 2147483647\n"
-            "lrun: hint: for example 'PET_MAX_RESTARTS=0'\n");
+            "lrun: hint: for example 'PET_MAX_RESTARTS=3'\n");
 }
 
 TEST(EnvironmentValues, AnEmptyVariableIsNothingForUsAndAValueForTorchrun) {

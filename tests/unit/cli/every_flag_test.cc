@@ -83,6 +83,10 @@ TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
                                                                {"-N", "--num_nodes"},
                                                                {"-N2", "--num_nodes"},
                                                                {"--restarts", "--max-restarts"},
+                                                               {"--restart", "--max-restarts"},
+                                                               {"--port", "--master-port"},
+                                                               {"-V", "--version"},
+                                                               {"--status", "lrun status"},
                                                                {"--num_processes", "--nproc-per-node"}};
   for (const auto& [theirs, ours] : names) {
     EXPECT_EQ(refusal({theirs, "2", "p"}),

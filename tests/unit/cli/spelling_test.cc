@@ -72,8 +72,16 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
             "lrun: error: unknown option '--nproc-per-nood'\nlrun: hint: did you mean '--nproc-per-node'?\n");
   EXPECT_EQ(refusal({"-devices", "4", "./train"}),
             "lrun: error: unknown option '-devices'\nlrun: hint: did you mean '--devices'?\n");
-  EXPECT_THAT(refusal({"--bogus=1", "./train"}), mentions({"'--bogus'", "'lrun --help'", "'--'", "PROGRAM", "'-'"}));
-  EXPECT_THAT(refusal({"-1", "./train"}), mentions({"'-1'", "'lrun --help'", "'--'", "PROGRAM", "'-'"}));
+  EXPECT_THAT(refusal({"--bogus=1", "./train"}), mentions({"'--bogus'", "'lrun --help'", "'lrun PROGRAM --bogus'"}));
+  EXPECT_THAT(refusal({"-1", "./train"}), mentions({"'-1'", "'lrun --help'", "'lrun PROGRAM -1'"}));
+  EXPECT_THAT(refusal({"--DEVICES=2", "./train"}), mentions({"did you mean '--devices'?"}));
+}
+
+TEST(Spelling, ANameOfOtherLaunchersIsNoBeginningExceptInTorchrunsLines) {
+  EXPECT_EQ(refusal({"--local-rank", "0", "p"}),
+            "lrun: error: unknown option '--local-rank'\n"
+            "lrun: hint: leave it out: each worker finds its own in LOCAL_RANK\n");
+  EXPECT_EQ(request_of({"--local-rank=0", "p"}, {}, "torchrun").output.local_ranks, std::vector<int>{0});
 }
 
 TEST(Spelling, AmbiguousBeginningsGetTheCandidates) {

@@ -18,6 +18,9 @@ TEST(WorkerFlags, RefuseDevicesAndNameWhatIsAllowed) {
       {"--devices=a,b", {"'--devices a,b'", "'a' is not the number of a device", allowed, "'--devices 0,2'"}},
       {"--devices=two", {"'--devices two'", allowed, "'--devices 2'"}},
       {"--devices=all", {"'--devices all'", allowed, "did you mean '-1'?"}},
+      {"--devices=0-2", {"'--devices 0-2'", allowed, "did you mean '0,1,2'?"}},
+      {"--devices=cuda:1", {"'--devices cuda:1'", allowed, "did you mean '1,'?"}},
+      {"--devices=2-0", {"'--devices 2-0'", allowed, "'--devices 2'"}},
       {"--devices=2.5", {"'--devices 2.5'", allowed, "'--devices 2'"}},
       {"--devices=99999999999999999999", {"'--devices 99999999999999999999'", allowed, "'--devices 2'"}},
   });

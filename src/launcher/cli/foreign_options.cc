@@ -1,0 +1,109 @@
+// In: the name of an option that lrun does not have. Out: what to type instead, where another launcher has it. The
+// reader of command lines calls it before it looks for similar names.
+#include "cli/foreign_options.h"
+
+#include <string_view>
+
+#include "base/nearest.h"
+#include "cli/flags.h"
+#include "cli/verb_table.h"
+
+namespace lrun::launcher {
+namespace {
+
+constexpr std::string_view kOfProgram = "it is for PROGRAM: write it behind the name of PROGRAM";
+constexpr std::string_view kNotNeeded = "leave it out: lrun needs no such permission";
+constexpr std::string_view kOfSlurm = "give it to sbatch, salloc or srun, which start lrun";
+constexpr std::string_view kCpus = "did you mean '--bind core'? it gives each worker an equal share of the CPUs";
+
+struct ForeignName {
+  std::string_view theirs;
+  std::string_view ours;  ///< an option, or else the whole hint
+};
+
+constexpr ForeignName kForeignNames[] = {
+    {"--backend", "--process_group_backend"},
+    {"--dist-backend", "--process_group_backend"},
+    {"--cpu", "--accelerator cpu"},
+    {"--cuda", "--accelerator gpu"},
+    {"--gpu", "--devices"},
+    {"--gpus", "--devices"},
+    {"-d", "--devices"},
+    {"--ngpus", "--devices"},
+    {"--gpus-per-node", "--devices"},
+    {"--gpu-ids", "--devices"},
+    {"--multi-gpu", "--devices -1"},
+    {"--num-processes", "--nproc-per-node"},
+    {"--num-procs", "--nproc-per-node"},
+    {"--nprocs", "--nproc-per-node"},
+    {"--nprocs-per-node", "--nproc-per-node"},
+    {"--ntasks", "--nproc-per-node"},
+    {"--ntasks-per-node", "--nproc-per-node"},
+    {"--workers", "--nproc-per-node"},
+    {"--world-size", "--nproc-per-node"},
+    {"-c", kCpus},
+    {"--cpus-per-task", kCpus},
+    {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
+    {"--nodes", "--num_nodes"},
+    {"-N", "--num_nodes"},
+    {"--num-machines", "--num_nodes"},
+    {"--machine-rank", "--node-rank"},
+    {"--rank", "--node-rank"},
+    {"--local-rank", "leave it out: each worker finds its own in LOCAL_RANK"},
+    {"--main-process-port", "--master-port"},
+    {"--port", "--master-port"},
+    {"--main-process-ip", "--master-addr"},
+    {"--nodelist", "-H"},
+    {"-w", "-H"},
+    {"-machinefile", "--hostfile"},
+    {"--machinefile", "--hostfile"},
+    {"--restart", "--max-restarts"},
+    {"--restarts", "--max-restarts"},
+    {"--retries", "--max-restarts"},
+    {"--time", "--timeout"},
+    {"--config-file", "'--config FILE' reads lrun's own settings, with lines such as 'devices = 8'"},
+    {"-e", "--env"},
+    {"-x", "--env"},
+    {"-g", "--env"},
+    {"--genv", "--env"},
+    {"--mca", "leave it out, or set it for MPI with '--env OMPI_MCA_NAME=VALUE'"},
+    {"--cwd", "--chdir"},
+    {"--workdir", "--chdir"},
+    {"-C", "--chdir"},
+    {"--quiet", "--output quiet"},
+    {"-q", "--output quiet"},
+    {"--label", "--output prefix"},
+    {"-l", "--output prefix"},
+    {"--log-file", "--log-dir"},
+    {"--report-bindings", "--dry-run"},
+    {"--python", "set PYTHON_EXEC=/path/to/python, or name the Python: 'lrun python3 train.py'"},
+    {"--deepspeed", kOfProgram},
+    {"--mixed-precision", kOfProgram},
+    {"--launcher", "leave it out: '-H' and '--hostfile' reach other hosts with ssh, and Slurm's nodes with srun"},
+    {"--allow-run-as-root", kNotNeeded},
+    {"--oversubscribe", kNotNeeded},
+    {"--exclusive", kOfSlurm},
+    {"--mem", kOfSlurm},
+    {"--partition", kOfSlurm},
+    {"-p", kOfSlurm},
+    {"--usage", "-h"},
+    {"-?", "-h"},
+    {"-V", "--version"},
+};
+
+}  // namespace
+
+std::string hint_about_foreign_option(const std::string& option) {
+  const bool is_long = option.starts_with("--");
+  const std::string name = folded_name(option);
+  for (const auto& [theirs, ours] : kForeignNames) {
+    // '-N2' is '-N' with its value. A whole word such as '-hosts' is written in full.
+    const bool is_same = name == theirs || (!is_long && theirs.size() == 2 && name.starts_with(theirs) &&
+                                            name.find_first_not_of("0123456789", 2) == std::string::npos);
+    if (is_same) return ours.starts_with('-') ? did_you_mean(ours) : std::string(ours);
+  }
+  const Verb* const verb = is_long ? find_verb(std::string_view(name).substr(2)) : nullptr;
+  return verb != nullptr ? did_you_mean("lrun " + std::string(verb->name)) : std::string();
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace lrun::launcher {
+
+/// The hint about an option that other launchers have and lrun has not: "did you mean '--devices'?" for
+/// '--gpus', "did you mean 'lrun status'?" for '--status'. Empty: no such option is known. \param option  as typed,
+/// without a value
+std::string hint_about_foreign_option(const std::string& option);
+
+}  // namespace lrun::launcher
