@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "cli/flags.h"
@@ -51,7 +52,9 @@ void pids(const std::string& value, VerbRequest& request) {
 /// The value of '--tail' or '--attempt'.
 int number_of_option(const char* option, const std::string& value) {
   if (const auto count = natural_number(value)) return *count;
-  throw UserError(fmt::format("'{} {}' is not a number", option, value), fmt::format("write '{} 2'", option));
+  const auto positive = natural_number(std::string_view(value).substr(value.starts_with('-') ? 1 : 0));
+  throw UserError(fmt::format("'{} {}' is not a number", option, value),
+                  fmt::format("write '{} {}'", option, positive.value_or(2)));
 }
 
 void follow(const std::string&, VerbRequest& request) { request.follow = true; }
@@ -131,8 +134,10 @@ constexpr VerbOption kStackOptions[] = {
 };
 
 [[noreturn]] void refuse_argument(const Verb& verb, const std::string& problem) {
-  throw UserError("'lrun " + std::string(verb.name) + "' takes " + problem,
-                  "to run a program of that name, write 'lrun -- " + std::string(verb.name) + "'");
+  throw UserError(fmt::format("'lrun {}' takes {}", verb.name, problem),
+                  fmt::format("usage: lrun {}{}{}; a program of that name is 'lrun -- {}'", verb.name,
+                              verb.options.empty() ? "" : " [options]",
+                              verb.arguments.empty() ? "" : " " + std::string(verb.arguments), verb.name));
 }
 
 void take_run(const Verb& verb, const std::string& word, VerbRequest& request) {
@@ -165,7 +170,8 @@ void take_verb(const Verb& verb, const std::string& word, VerbRequest& request) 
   if (asked == nullptr) {
     std::vector<std::string> known;
     for (const Verb& each : verb_table()) known.emplace_back(each.name);
-    throw choice_error("no verb '" + word + "'", word, known, "'lrun -h' lists the verbs");
+    throw choice_error("no verb '" + word + "'", word, known,
+                       "'lrun -h' lists the verbs, and 'lrun --help' describes every option");
   }
   request = {.kind = asked->kind, .help = true};
 }
@@ -219,14 +225,59 @@ constexpr Verb kVerbs[] = {
      take_verb},
 };
 
-[[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
+/// '--tail N', as it is typed.
+std::string with_placeholder(const VerbOption& option) {
+  return "--" + std::string(option.name) + (option.placeholder.empty() ? "" : " " + std::string(option.placeholder));
+}
+
+/// What 'tail', 'docker logs', 'watch' and their like call an option of a verb.
+struct OtherName {
+  VerbRequest::Kind verb;
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr OtherName kOtherNames[] = {
+    {VerbRequest::Kind::kLogs, "-n", "--tail"},
+    {VerbRequest::Kind::kLogs, "--lines", "--tail"},
+    {VerbRequest::Kind::kLogs, "--stdout", "--stream stdout"},
+    {VerbRequest::Kind::kLogs, "--stderr", "--stream stderr"},
+    {VerbRequest::Kind::kStatus, "-f", "--watch"},
+    {VerbRequest::Kind::kStatus, "--follow", "--watch"},
+};
+
+/// The option that was probably meant. Empty: none of them.
+std::string option_meant_by(const Verb& verb, const std::string& name) {
+  for (const auto& [kind, theirs, ours] : kOtherNames) {
+    if (kind == verb.kind && name == theirs) return std::string(ours);
+  }
+  const bool is_letter = name.size() == 2;
+  const bool is_count = name.find_first_not_of("0123456789", 1) == std::string::npos;
+  if (is_count && verb.kind == VerbRequest::Kind::kLogs) return "--tail " + name.substr(1);
   std::vector<std::string> known{"--help"};
-  for (const VerbOption& option : verb.options) known.push_back("--" + std::string(option.name));
-  const bool is_operand =
-      folded_name(name).starts_with("--rank") && verb.arguments.find("RANK") != std::string_view::npos;
-  throw choice_error(fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name), name, known,
-                     is_operand ? fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name)
-                                : fmt::format("'lrun {} --help' lists its options", verb.name));
+  for (const VerbOption& option : verb.options) {
+    if (is_letter && lower_case(name)[1] == option.name.front()) return with_placeholder(option);  // no two begin so
+    known.push_back("--" + std::string(option.name));
+  }
+  return nearest_word(name, known).value_or("");
+}
+
+[[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
+  const std::string problem = fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name);
+  const bool takes_ranks = verb.arguments.find("RANK") != std::string_view::npos;
+  if (takes_ranks && folded_name(name).starts_with("--rank")) {
+    throw UserError(problem, fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name));
+  }
+  if (const std::string meant = option_meant_by(verb, name); !meant.empty()) {
+    throw UserError(problem, did_you_mean(meant));
+  }
+  if (verb.kind == VerbRequest::Kind::kAgain) {
+    throw UserError(problem, "'lrun again --dry-run' prints the command line, which you can change and type");
+  }
+  if (verb.kind == VerbRequest::Kind::kHelp) throw UserError(problem, "'lrun --help' describes every option");
+  std::vector<std::string> options;
+  for (const VerbOption& option : verb.options) options.push_back("'" + with_placeholder(option) + "'");
+  throw UserError(problem, options.empty() ? fmt::format("it has none; usage: lrun {} {}", verb.name, verb.arguments)
+                                           : "it has " + join_words(options));
 }
 
 /// The option with this name, or the only one with this prefix.
@@ -281,7 +332,7 @@ class VerbReader {
     }
     if (!option.placeholder.empty() && !value) {
       if (next_ == words_.size()) {
-        throw UserError("'" + name + "' needs a value", "write '" + name + " " + std::string(option.placeholder) + "'");
+        throw UserError("'" + name + "' needs a value", "write '" + with_placeholder(option) + "'");
       }
       value = words_[next_++];
     }

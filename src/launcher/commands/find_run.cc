@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/small_file.h"
 #include "base/user_error.h"
+#include "base/whole_number.h"
 #include "inspect/control_client.h"
 #include "inspect/run_directory.h"
 
@@ -50,6 +51,12 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
+  const std::size_t digit = name.find_first_not_of("rank");
+  if (const auto rank = digit == std::string::npos ? std::nullopt : natural_number(name.substr(digit))) {
+    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
+                    "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
+                        "'; the other verbs show every rank");
+  }
   throw UserError(
       "no run '" + name + "' in '" + state_folder.string() + "'",
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));

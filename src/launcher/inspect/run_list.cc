@@ -78,11 +78,13 @@ std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name) {
   std::vector<RunEntry> called;
   std::vector<RunEntry> found;
+  constexpr std::size_t kFewestLetters = 3;  // a number is more likely a rank than the end of an id
+  const bool may_be_part = name.size() >= kFewestLetters;
   for (const RunEntry& run : runs) {
     if (run.id == name) return {run};
     if (run.name == name) called.push_back(run);
     const bool in_id = run.id.starts_with(name) || run.id.ends_with(name);
-    if (in_id || run.name.starts_with(name)) found.push_back(run);
+    if (may_be_part && (in_id || run.name.starts_with(name))) found.push_back(run);
   }
   return called.empty() ? found : called;
 }

@@ -42,7 +42,7 @@ TEST(Verb, RefusesInOneLineAndAHint) {
             "lrun: error: unknown option '--jsno' of 'lrun status'\nlrun: hint: did you mean '--json'?\n");
   EXPECT_EQ(refusal({"status", "--devices"}),
             "lrun: error: unknown option '--devices' of 'lrun status'\n"
-            "lrun: hint: 'lrun status --help' lists its options\n");
+            "lrun: hint: it has '--json' and '--watch'\n");
   EXPECT_EQ(refusal({"status", "--json=x"}),
             "lrun: error: '--json' takes no value, got 'x'\nlrun: hint: write only '--json'\n");
   EXPECT_THAT(refusal({"status", "a", "b"}), mentions({"'lrun status'", "'a'", "'b'", "'lrun -- status'"}));
@@ -62,7 +62,7 @@ TEST(Verb, DoctorTakesHostsAndNoRun) {
   EXPECT_THAT(refusal({"doctor", "--hosts", ""}), mentions({"names no host", "'--hosts node1,node2'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "./hosts.txt"}), mentions({"is not a host", "'--hostfile ./hosts.txt'"}));
   EXPECT_THAT(refusal({"logs", "--rank", "0"}), mentions({"'--rank' of 'lrun logs'", "'lrun logs 0 2'"}));
-  EXPECT_THAT(refusal({"stack", "--rank", "0"}), mentions({"'lrun stack --help'"}));
+  EXPECT_THAT(refusal({"stack", "--rank", "0"}), mentions({"it has '--brief', '--json' and '--pids [RANK:]PID,...'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "n[1-257]"}), mentions({"at most 256 hosts"}));
   EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
 }
@@ -81,8 +81,21 @@ TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
   EXPECT_EQ(chosen.attempt, 1);
   EXPECT_EQ(chosen.last_lines, 5);
   EXPECT_EQ(refusal({"logs", "--tail", "-1"}),
-            "lrun: error: '--tail -1' is not a number\nlrun: hint: write '--tail 2'\n");
+            "lrun: error: '--tail -1' is not a number\nlrun: hint: write '--tail 1'\n");
   EXPECT_THAT(refusal({"logs", "--stream", "stder"}), mentions({"'--stream stder'", "did you mean 'stderr'?"}));
+}
+
+TEST(Verb, OptionsThatOthersCallDifferentlyAreNamed) {
+  const std::vector<std::pair<Words, std::string>> meant{
+      {{"logs", "-n", "5"}, "--tail"}, {{"logs", "-5"}, "--tail 5"},         {{"logs", "--stderr"}, "--stream stderr"},
+      {{"logs", "-F"}, "--follow"},    {{"logs", "-g", "x"}, "--grep TEXT"}, {{"status", "-f"}, "--watch"},
+      {{"status", "-w"}, "--watch"}};
+  for (const auto& [words, ours] : meant) {
+    EXPECT_THAT(refusal(words), HasSubstr("lrun: hint: did you mean '" + ours + "'?\n")) << words[1];
+  }
+  EXPECT_THAT(refusal({"again", "-n", "4"}), mentions({"'-n' of 'lrun again'", "'lrun again --dry-run'"}));
+  EXPECT_THAT(refusal({"help", "--devices"}), mentions({"'lrun --help' describes every option"}));
+  EXPECT_THAT(refusal({"completion", "--install"}), mentions({"it has none", "lrun completion SHELL"}));
 }
 
 TEST(Verb, AgainTakesARunAndMayOnlyShowIt) {
@@ -129,7 +142,9 @@ TEST(Verb, HelpOfAVerbIsThatOfItsOption) {
   EXPECT_EQ(parse({"help", "stack"}).verb, parse({"stack", "--help"}).verb);
   EXPECT_EQ(parse({"help"}).verb, VerbRequest{.kind = VerbRequest::Kind::kHelp});
   EXPECT_EQ(refusal({"help", "stakc"}), "lrun: error: no verb 'stakc'\nlrun: hint: did you mean 'stack'?\n");
-  EXPECT_EQ(refusal({"help", "train.py"}), "lrun: error: no verb 'train.py'\nlrun: hint: 'lrun -h' lists the verbs\n");
+  EXPECT_EQ(refusal({"help", "train.py"}),
+            "lrun: error: no verb 'train.py'\nlrun: hint: 'lrun -h' lists the verbs, "
+            "and 'lrun --help' describes every option\n");
   EXPECT_THAT(refusal({"help", "stack", "report"}), mentions({"'lrun help' takes one VERB", "'lrun -- help'"}));
 }
 

@@ -55,6 +55,7 @@ TEST(RunList, ARunIsNamedByItsIdItsBeginningOrItsEnd) {
   EXPECT_EQ(runs_named(runs, "20260101"), std::vector{old});
   EXPECT_EQ(runs_named(runs, "2026"), runs);
   EXPECT_TRUE(runs_named(runs, "ccc").empty());
+  EXPECT_TRUE(runs_named(runs, "bb").empty()) << "two characters may be the number of a rank";
   EXPECT_EQ(runs_named({{.id = "a"}, {.id = "ab"}}, "a").size(), 1U) << "the whole id beats a beginning";
 }
 
