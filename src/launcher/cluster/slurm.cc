@@ -95,7 +95,10 @@ std::optional<SlurmStep> slurm_step(const Environment& environment) {
   const std::string tasks_text = tasks_text_of(environment);
   auto tasks = parse_slurm_counts(tasks_text);
   if (!tasks) {
-    throw UserError(fmt::format("'SLURM_STEP_TASKS_PER_NODE={}' cannot be read", tasks_text), kSwitchedOff);
+    const std::string name = "SLURM_STEP_TASKS_PER_NODE";
+    throw UserError(tasks_text.empty() ? fmt::format("this is a task of srun, and {} is not set", name)
+                                       : fmt::format("'{}={}' cannot be read", name, tasks_text),
+                    kSwitchedOff);
   }
   const int ranks = std::accumulate(tasks->begin(), tasks->end(), 0);
   if (ranks <= 1) return std::nullopt;  // 'srun -n1 lrun …' is a run on one machine
@@ -177,7 +180,11 @@ int nodes_of_batch_script(const Environment& environment) {
         fmt::format("this job has {} components, and lrun would use only the nodes of the first", components),
         fmt::format("write 'srun --het-group=0-{} lrun …', or {}", components - 1, kSwitchedOff));
   }
-  const auto hosts = parse_slurm_hosts(environment.get("SLURM_JOB_NODELIST").value_or(""));
+  const std::string list = environment.get("SLURM_JOB_NODELIST").value_or("");
+  const auto hosts = parse_slurm_hosts(list);
+  if (!hosts && !list.empty()) {
+    throw UserError(fmt::format("'SLURM_JOB_NODELIST={}' cannot be read", list), kSwitchedOff);
+  }
   return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
 }
 

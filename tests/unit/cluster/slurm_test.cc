@@ -59,6 +59,13 @@ TEST(SlurmStep, IsAbsentInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   EXPECT_EQ(slurm_step(script), std::nullopt);
   EXPECT_EQ(nodes_of_batch_script(script), 4) << "empty: not told";
   EXPECT_EQ(nodes_of_batch_script(second_task_of_three()), 0);
+  script.set("SLURM_JOB_NODELIST", "n[1-");
+  try {
+    (void)nodes_of_batch_script(script);
+    ADD_FAILURE() << "a job of several nodes was taken for one of this node";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "'SLURM_JOB_NODELIST=n[1-' cannot be read");
+  }
 }
 
 TEST(SlurmStep, IsAbsentInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
