@@ -74,6 +74,19 @@ TEST(Failure, AProgramThatIsNearlyCalledLikeAFileIsAskedAbout) {
   }
 }
 
+TEST(Failure, AScriptWithoutItsEndingIsAskedAboutAndAFileThatIsNoProgramIsToldOf) {
+  const TemporaryFolder folder;
+  (void)folder.script("training.py", "");
+  (void)folder.script("run.sh", "#!/bin/sh\n", false);
+  const std::map<std::string, std::string> hints{{"training", "did you mean 'training.py'?"},
+                                                 {"run.sh", "'chmod +x run.sh'"}};
+  for (const auto& [typed, hint] : hints) {
+    LrunProcess lrun({typed}, {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
+    EXPECT_EQ(lrun.wait().code, 127);
+    EXPECT_NE(lrun.err().find(hint), std::string::npos) << lrun.err();
+  }
+}
+
 TEST(Failure, AProgramThatIsNotExecutableIs126) {
   const TemporaryFolder folder;
   const std::string program = folder.script("program", "#!/bin/sh\n", false);

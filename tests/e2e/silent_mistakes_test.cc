@@ -89,6 +89,20 @@ TEST(OptionBehindTheProgram, IsToldWhereTheProgramDoesNotKnowIt) {
   EXPECT_EQ(silent.err(), "");
 }
 
+TEST(OptionBehindTheProgram, ThatTheProgramRefusesIsHintedAtWithTheVerdict) {
+  const Script parses("import argparse\nargparse.ArgumentParser().parse_args()\n");
+  LrunProcess lrun({"train.py", "--max-restarts", "3"}, parses.options());
+  EXPECT_EQ(lrun.wait().code, 2) << lrun.err();
+  EXPECT_THAT(lrun.err(),
+              mentions({"lrun: hint: for lrun's own '--max-restarts'", "'lrun --max-restarts … train.py'"}));
+}
+
+TEST(ProgramOfTheSystem, ThatIsAVerbElsewhereIsTold) {
+  LrunProcess lrun({"ps"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_THAT(lrun.err(), mentions({"lrun: note: 'ps' is no verb of lrun", "'lrun status' shows what runs"}));
+}
+
 TEST(NestedRun, IsToldByRank0OfTheOuterOne) {
   const std::vector<std::string> four{"--devices", "4", "--output=raw", LRUN_PROGRAM};
   std::vector<std::string> plain = four;

@@ -20,7 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// The options that give the number of workers. '-n' is left out because it means many things in other programs.
+/// The options that give the number of workers.
 constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
 
 bool gives_number_of_workers(const LaunchRequest& request) {
@@ -32,7 +32,7 @@ const Flag* flag_named(std::string_view name) {
   for (const std::string_view option : kCountOptions) {
     const Flag* const flag = find_flag(option);
     Words names = long_names_of(*flag);
-    if (option == "nproc-per-node") names.emplace_back("-np");
+    if (option == "nproc-per-node") names.insert(names.end(), {"-np", "-n"});
     const auto is_it = [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); };
     if (std::any_of(names.begin(), names.end(), is_it)) return flag;
   }
@@ -103,7 +103,43 @@ bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read
   return option.find('_') == std::string::npos || lacks(text.file, folded_name(option), read);
 }
 
+/// Whether a program says in this line that it does not have the option.
+bool is_refusal_of(std::string_view line, const std::string& option) {
+  constexpr std::array<std::string_view, 6> kWords{"nrecogni",  "nknown",       "o such option",
+                                                   "nexpected", "not expected", "nvalid option"};
+  const std::size_t end = std::min(line.find(option), line.size()) + option.size();
+  if (end > line.size() ||
+      (end < line.size() && std::string_view(" =',:\"").find(line[end]) == std::string_view::npos)) {
+    return false;
+  }
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
+}
+
+bool is_long_option(const std::string& option) {
+  const auto has_it = [&](const Flag& flag) {
+    const Words names = long_names_of(flag);
+    return in_this_version(flag) && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+             return folded_name(name) == folded_name(option);
+           });
+  };
+  return std::any_of(flag_table().begin(), flag_table().end(), has_it);
+}
+
 }  // namespace
+
+std::string hint_about_refused_option(const FailureRecord& record, const std::string& program, const Words& argv) {
+  if (record.ending != FailureRecord::Ending::kExited) return {};
+  for (const std::string& word : argv) {
+    const std::string option = word.substr(0, word.find('='));
+    if (!option.starts_with("--") || !is_long_option(option)) continue;
+    const auto refuses = [&](const std::string& line) { return is_refusal_of(line, option); };
+    if (refuses(record.error) || std::any_of(record.evidence.begin(), record.evidence.end(), refuses)) {
+      return fmt::format("for lrun's own '{0}' write it before PROGRAM: 'lrun {0} … {1}'", option, program);
+    }
+  }
+  return {};
+}
 
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/program_words.h"
 #include "cluster/program_facts.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
+#include "verdict/failure_record.h"
 
 namespace lrun::launcher {
 
@@ -15,5 +17,10 @@ namespace lrun::launcher {
 /// programs given by path can be searched. A shell script may pass its arguments on, so it is not.
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read);
+
+/// A hint about an option of lrun that stands behind PROGRAM and that PROGRAM has refused by its name. Empty: there is
+/// none. \param argv  PROGRAM with its arguments
+std::string hint_about_refused_option(const FailureRecord& record, const std::string& program,
+                                      const std::vector<std::string>& argv);
 
 }  // namespace lrun::launcher

@@ -150,7 +150,8 @@ std::string surroundings_line(const Verdict& verdict, const RunFactsForText& fac
 }
 
 std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
-  const std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
+  std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
+  if (hint.empty()) hint = facts.refused_option;
   return hint.empty() ? hint : message_line(Severity::kHint, terminal_safe(hint), facts.colour);
 }
 

@@ -13,19 +13,20 @@ namespace lrun::launcher {
 /// The facts that the texts of a run need besides its endings.
 struct RunFactsForText {
   Duration grace{0};
-  std::string program;            ///< as the user typed it
-  std::string logs;               ///< folder of the log files; empty without files
-  std::string logs_host = {};     ///< where that is, when the text is read on another host; else empty
-  std::string restarts;           ///< 'restarted twice'; empty without restarts
-  std::string interpreter;        ///< of a script that cannot run: what its first line names
-  std::string advice = {};        ///< what PROGRAM is that cannot run, and what to type instead; empty: not known
-  std::string nearest_verb;       ///< of lrun's own, when PROGRAM is not there and is nearly one
-  std::string nearest_file = {};  ///< where PROGRAM was looked for, when it is not there and is nearly called so
-  std::string script = {};        ///< PROGRAM, where `program` is the Python that was to run it
-  bool is_in_folder = false;      ///< a file of the program's name is there, and not on PATH
-  bool given_to_python = false;   ///< the interpreter was to run PROGRAM
-  std::string python = {};        ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
-  bool asked_for_core = false;    ///< the user asked for core files
+  std::string program;              ///< as the user typed it
+  std::string logs;                 ///< folder of the log files; empty without files
+  std::string logs_host = {};       ///< where that is, when the text is read on another host; else empty
+  std::string restarts;             ///< 'restarted twice'; empty without restarts
+  std::string interpreter;          ///< of a script that cannot run: what its first line names
+  std::string advice = {};          ///< what PROGRAM is that cannot run, and what to type instead; empty: not known
+  std::string nearest_verb;         ///< of lrun's own, when PROGRAM is not there and is nearly one
+  std::string nearest_file = {};    ///< where PROGRAM was looked for, when it is not there and is nearly called so
+  std::string script = {};          ///< PROGRAM, where `program` is the Python that was to run it
+  bool is_in_folder = false;        ///< a file of the program's name is there, and not on PATH
+  bool given_to_python = false;     ///< the interpreter was to run PROGRAM
+  std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
+  bool asked_for_core = false;      ///< the user asked for core files
+  std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused; empty: none
   std::string core_dump;  ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
   std::string node = {};  ///< where the program could not be started; empty: here
   bool cause_on_screen = false;     ///< stopping_text() has said verdict_line() a few lines ago

@@ -124,6 +124,8 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_job(plan)) {
     output.sink.message_of_job(Severity::kWarning, warning);
   }
+  const std::string note = plan.personality.verbs ? note_about_word(request.command) : std::string();
+  if (!note.empty() && speaks_for_job(plan)) output.sink.message_of_job(Severity::kNote, note);
   check_log_folder(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
     wait_for_others_at(*others, request.rendezvous.connect_timeout, output.sink);

@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "base/folder.h"
@@ -23,7 +25,7 @@ namespace {
 std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   if (!plan.personality.verbs || ::access(program.c_str(), F_OK) == 0) return {};
   if (program == "version") return "--version";
-  if (program == "run" || program == "launch") return "PROGRAM";
+  if (program == "run" || program == "launch" || program == "start") return "PROGRAM";
   if (program == "list" || program == "history") return "runs";
   std::vector<std::string> verbs;
   for (const Verb& verb : verb_table()) verbs.emplace_back(verb.name);
@@ -43,7 +45,9 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
     std::error_code gone;
     if (entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
   }
-  const std::optional<std::string> nearest = nearest_word(program.filename().string(), names);
+  const std::string script = program.filename().string() + ".py";
+  const bool has_script = std::find(names.begin(), names.end(), script) != names.end();
+  const std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
   if (!nearest) return {};
   const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
@@ -52,6 +56,17 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
 /// Where a program that is not on PATH was probably meant to be.
 std::filesystem::path file_of(const std::string& program, const LaunchPlan& plan) {
   return std::filesystem::path(plan.setup.folder.value) / program;
+}
+
+/// For a file of this folder that was typed without './' and could not be executed with it.
+std::string advice_about_mode(const std::string& typed, const LaunchPlan& plan) {
+  const std::filesystem::path file = file_of(typed, plan);
+  const bool is_name = typed.find('/') == std::string::npos;
+  if (!is_name || ::access(file.c_str(), F_OK) != 0 || ::access(file.c_str(), X_OK) == 0) return {};
+  return fmt::format(
+      "the '{0}' of this folder is not executable; a script or program becomes so with 'chmod +x {0}', "
+      "and is started with './{0}'",
+      typed);
 }
 
 FailureRecord record_of_problem(const ProgramProblem& problem) {
@@ -80,9 +95,11 @@ Verdict verdict_of(const ProgramProblem& problem) {
 
 UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
+  std::string advice = advice_about(typed, file_of(typed, plan));
+  if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
   const StartProblem text =
       start_problem(record_of_problem(problem), {.program = program,
-                                                 .advice = advice_about(typed, file_of(typed, plan)),
+                                                 .advice = std::move(advice),
                                                  .nearest_verb = nearest_verb(program, plan),
                                                  .nearest_file = nearest_file(program, plan),
                                                  .script = program != typed ? typed : std::string(),

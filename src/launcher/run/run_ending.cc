@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/small_file.h"
+#include "cli/misplaced_option.h"
 #include "process/program_path.h"
 #include "report/parent_error_file.h"
 #include "report/torchrun_summary.h"
@@ -50,6 +51,9 @@ std::string RunEnding::write(const RunResult& result) {
   leave_error_file(environment_, result.verdict, sink_);
   RunFactsForText facts = text_facts(result.logs);
   facts.core_dump = core_dump_of(result);
+  if (result.verdict.culprit) {
+    facts.refused_option = hint_about_refused_option(*result.verdict.culprit, facts_.program, plan_.argv);
+  }
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
   write_result(result.verdict, result.records, plain_text(result.verdict, facts));
   facts.cause_on_screen = result.cause_on_screen;
@@ -97,8 +101,11 @@ std::string RunEnding::core_dump_of(const RunResult& result) const {
 
 void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records,
                              const std::string& text) {
-  const std::string hint =
-      verdict.culprit ? hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps) : std::string();
+  std::string hint;
+  if (verdict.culprit) {
+    hint = hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps);
+    if (hint.empty()) hint = hint_about_refused_option(*verdict.culprit, facts_.program, plan_.argv);
+  }
   record_.write_result(verdict, records, text, hint);
 }
 

@@ -28,6 +28,58 @@ constexpr std::array kSourceFiles{SourceFile{".c", "C", "cc"}, SourceFile{".cc",
 
 constexpr std::array<std::string_view, 3> kLaunchers{"torchrun", "torch.distributed.run", "torch.distributed.launch"};
 
+/// Launchers that may be started by lrun for good reasons, but not where they are missing.
+constexpr std::array<std::string_view, 6> kOtherLaunchers{"mpirun",     "mpiexec",   "srun",
+                                                          "accelerate", "deepspeed", "horovodrun"};
+
+/// Words that a shell knows and no file has.
+constexpr std::array<std::string_view, 8> kWordsOfShells{"source", ".",     "export", "alias",
+                                                         "ulimit", "conda", "module", "exec"};
+
+/// A PROGRAM that is nowhere, because it is a verb of another tool.
+struct OtherWord {
+  std::string_view theirs;
+  std::string_view hint;
+};
+constexpr std::string_view kToEnd = "Ctrl-C ends a run, and so does 'kill PID' with the pid that 'lrun status' shows";
+constexpr OtherWord kOtherWords[] = {
+    {"stop", kToEnd},
+    {"kill", kToEnd},
+    {"cancel", kToEnd},
+    {"ps", "'lrun status' shows what runs"},
+    {"top", "'lrun status --watch' shows what runs"},
+    {"ls", "'lrun runs' lists the runs"},
+    {"tail", "'lrun logs --follow' shows what a run writes"},
+    {"attach", "'lrun logs --follow' shows what a run writes"},
+    {"show", "'lrun report' shows how a run went"},
+    {"info", "'lrun report' shows how a run went, and 'lrun doctor' what is wrong here"},
+    {"rerun", "did you mean 'lrun again'?"},
+    {"restart", "did you mean 'lrun again'?"},
+    {"config", "did you mean 'lrun --print-config'?"},
+    {"cd", "to start workers in another folder, write '--chdir DIR' before PROGRAM"},
+};
+
+std::string_view hint_about_word(const std::string& word) {
+  const auto* const known = std::find_if(std::begin(kOtherWords), std::end(kOtherWords),
+                                         [&](const OtherWord& one) { return one.theirs == word; });
+  return known == std::end(kOtherWords) ? std::string_view() : known->hint;
+}
+
+bool is_any_of(const auto& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// '—devices' and '–devices': what word processors make of two dashes.
+bool begins_with_long_dash(const std::string& word) { return word.starts_with("\u2014") || word.starts_with("\u2013"); }
+
+/// A command line in quotes.
+std::string advice_about_line(const std::string& line) {
+  if (line.find_first_of("|&;<>$`") != std::string::npos) {
+    return "it is a line for a shell: write 'sh -c' before it";
+  }
+  return fmt::format("the whole command is one word: leave out the quotes, as in 'lrun [options] {}'", line);
+}
+
 bool is_launcher(const std::string& word) {
   const std::string name = std::filesystem::path(word).filename().string();
   return std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
@@ -85,7 +137,7 @@ std::string advice_about_machine(const std::filesystem::path& file) {
 std::string advice_about(const std::string& program, const std::filesystem::path& file) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(file, error);
-  if (!is_there && is_launcher(program)) {
+  if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
     return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
   }
   if (program.find('/') == std::string::npos && std::filesystem::is_directory(file, error)) {
@@ -94,9 +146,14 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && is_host_with_workers(program)) {
     return fmt::format("hosts are one word, with commas between them: '-H HOST:4,{}'", program);
   }
-  if (!is_there && program.find(' ') != std::string::npos) {
-    return fmt::format("the whole command is one word: without the quotes it is 'lrun {}'", program);
+  if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
+  if (!is_there && begins_with_long_dash(program)) {
+    return fmt::format("options begin with two plain dashes: write '--{}'", program.substr(3));
   }
+  if (!is_there && is_any_of(kWordsOfShells, program)) {
+    return fmt::format("'{}' is a word of the shell: type it there, before lrun", program);
+  }
+  if (!is_there && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
   const std::filesystem::path path(program);
   const std::string ending = path.extension().string();
   const std::string stem = path.stem().string();
@@ -121,6 +178,14 @@ void check_module(const LaunchRequest& request, const std::filesystem::path& fol
   if (module.find('/') == std::string::npos && !is_script) return;
   throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
                   fmt::format("leave '-m' out: 'lrun {}'", module));
+}
+
+std::string note_about_word(const std::vector<std::string>& command) {
+  constexpr std::array<std::string_view, 4> kAlone{"ps", "top", "ls", "tail"};
+  const std::string& word = command.front();
+  if (word != "kill" && (command.size() > 1 || !is_any_of(kAlone, word))) return {};
+  return fmt::format("'{}' is no verb of lrun, so each worker starts the program of that name; {}", word,
+                     hint_about_word(word));
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command) {

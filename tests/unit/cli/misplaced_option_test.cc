@@ -38,8 +38,26 @@ TEST(MisplacedOption, IsToldWithWhatToType) {
               mentions({"'--nproc_per_node 2'", "'train.py'", "'lrun --nproc_per_node 2 -m train …'"}));
   EXPECT_THAT(warning({"python3", "-u", "train.py", "-np", "4"}, kPlain, kNative),
               mentions({"'-np 4'", "'train.py'", "'lrun -np 4 python3 …'"}));
+  EXPECT_THAT(warning({"train.py", "-n", "4"}, kPlain), mentions({"'-n 4'", "'lrun -n 4 train.py …'"}));
   EXPECT_NE(warning({"./train", "--nnodes", "2"}, kPlain, kNative), "");
   EXPECT_NE(warning({"./train", "--nnodes=1:2"}, kPlain, kNative), "");
+}
+
+TEST(MisplacedOption, ThatTheProgramRefusesIsHintedAt) {
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kExited;
+  record.error = "a.py: error: unrecognized arguments: --log-dir x";
+  const std::vector<std::string> argv{"python3", "-u", "a.py", "--log-dir", "x"};
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", argv),
+            "for lrun's own '--log-dir' write it before PROGRAM: 'lrun --log-dir … a.py'");
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", {"a.py", "--log"}), "");
+  record.error = "cannot write to --log-dir x";
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", argv), "") << "the program has the option";
+  record.error.clear();
+  record.evidence = {"Error: No such option: --log-dir"};
+  EXPECT_NE(hint_about_refused_option(record, "a.py", argv), "");
+  record.evidence = {"unknown option --log-dirs"};
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", argv), "") << "another option";
 }
 
 TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {
@@ -52,7 +70,7 @@ TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {
 }
 
 TEST(MisplacedOption, IsFineWhereItAsksForNoMoreWorkers) {
-  for (const char* const words : {"--devices=1", "--devices=all", "--devices", "--device=4", "--gpus=4", "-n=4",
+  for (const char* const words : {"--devices=1", "--devices=all", "--devices", "--device=4", "--gpus=4",
                                   "--devices=auto", "--devices=0,1", "--strategy=ddp", "devices=4"}) {
     EXPECT_EQ(warning({"train.py", words}, kPlain), "") << words;
   }
@@ -70,6 +88,7 @@ TEST(MisplacedOption, IsFineWhereTheProgramMayKnowIt) {
   for (const char* const script : {"argparse.py", "lightning.py", "./options"}) {
     EXPECT_EQ(warning({script, "--devices", "4"}, files, kNative), "") << script;
   }
+  EXPECT_EQ(warning({"letter.py", "-n", "4"}, {{"letter.py", "add_argument('-n')"}}), "");
   for (const char* const script : {"click.py", "fire_.py"}) {
     EXPECT_EQ(warning({script, "--num-gpus", "4"}, files), "") << script;
     EXPECT_EQ(warning({script, "--num_gpus", "4"}, files), "") << script;

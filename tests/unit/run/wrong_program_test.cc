@@ -43,9 +43,25 @@ class WrongProgram : public ::testing::Test {
 };
 
 TEST_F(WrongProgram, IsAWholeCommandLine) {
-  EXPECT_THAT(advice("./train --lr 1"), HasSubstr("without the quotes it is 'lrun ./train --lr 1'"));
+  EXPECT_THAT(advice("./train --lr 1"), HasSubstr("leave out the quotes, as in 'lrun [options] ./train --lr 1'"));
+  EXPECT_EQ(advice("./train && ls"), "it is a line for a shell: write 'sh -c' before it");
   write("my train", "");
   EXPECT_EQ(advice("my train"), "") << "a file may be called so";
+}
+
+TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
+  EXPECT_THAT(advice("stop"), HasSubstr("'kill PID'"));
+  EXPECT_THAT(advice("rerun"), HasSubstr("'lrun again'"));
+  EXPECT_THAT(advice("source"), HasSubstr("a word of the shell"));
+  EXPECT_THAT(advice("cd"), HasSubstr("'--chdir DIR'"));
+  EXPECT_THAT(advice("mpirun"), HasSubstr("lrun takes its place"));
+  EXPECT_THAT(advice("—devices"), HasSubstr("write '--devices'"));
+  write("stop", "");
+  EXPECT_EQ(advice("stop"), "") << "a file may be called so";
+  EXPECT_THAT(note_about_word({"ps"}), HasSubstr("'lrun status'"));
+  EXPECT_THAT(note_about_word({"kill", "r1"}), HasSubstr("'kill PID'"));
+  EXPECT_EQ(note_about_word({"ps", "-ef"}), "");
+  EXPECT_EQ(note_about_word({"./ps"}), "");
 }
 
 TEST_F(WrongProgram, IsAFolderOrAHost) {
