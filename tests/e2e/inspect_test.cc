@@ -197,6 +197,12 @@ TEST(StatusWatch, CtrlCEndsTheWatchingAndNotTheRun) {
   watch.type("\x03");
   EXPECT_EQ(watch.wait().signal_number, SIGINT) << "as of any program that a shell starts";
   EXPECT_THAT(watch.err(), HasSubstr("\x1b[?7h")) << "lines wrap again";
+  EXPECT_THAT(watch.err(), Not(HasSubstr("^C"))) << "keys are not shown in the table";
+  LrunProcess other({"status", "--watch"}, {.environment = {{"LRUN_STATE", run.state().string()}}, .terminal = true});
+  ASSERT_TRUE(other.wait_for("LAST LINE")) << other.err();
+  other.type("xyq");
+  EXPECT_EQ(other.wait().code, 0);
+  EXPECT_THAT(other.err(), Not(HasSubstr("xy")));
   tell(run);
   EXPECT_EQ(run.wait().code, 1);
 }

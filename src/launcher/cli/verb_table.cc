@@ -102,7 +102,7 @@ constexpr VerbOption kStatusOptions[] = {
     {"json", "", "Print one JSON object; with --watch one on a line for each look.", json},
     {"watch", "",
      "Look again every 2 seconds, until the runs end, and print how each ended. On a terminal the table is drawn in "
-     "its place. Ctrl-C ends only the watching.",
+     "its place, and 'q' or Ctrl-C ends only the watching.",
      watch},
 };
 

@@ -18,10 +18,12 @@
 #include "base/split.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
+#include "commands/watch_keys.h"
 #include "inspect/gpu_use.h"
 #include "inspect/rank_meter.h"
 #include "inspect/run_directory.h"
 #include "inspect/unusual_ranks.h"
+#include "logs/terminal_text.h"
 #include "process/descendants.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
@@ -116,6 +118,15 @@ class LineSink final : public MessageSink {
   std::vector<std::string> lines_;
 };
 
+/// The text for stdout: a terminal gets no line that is wider than it, so that tables stay tables.
+std::string fitted_to_stdout(const std::string& text) {
+  const ConsoleDescriptor out(STDOUT_FILENO);
+  if (!out.terminal()) return text;
+  std::string all;
+  for (const std::string& line : split_lines(text)) all += fitted(line, out.size().columns) + "\n";
+  return all;
+}
+
 std::string no_run_text(const std::filesystem::path& state) {
   return fmt::format("no run is alive in '{}'\n", state.string());
 }
@@ -124,7 +135,9 @@ std::string no_run_text(const std::filesystem::path& state) {
 class StatusWatch {
  public:
   StatusWatch(const VerbRequest& request, const std::filesystem::path& state, MessageSink& sink)
-      : request_(request), state_(state), sink_(sink), stdout_(STDOUT_FILENO) {}
+      : request_(request), state_(state), sink_(sink), stdout_(STDOUT_FILENO) {
+    if (stdout_.terminal() && !request.json) keys_.emplace();
+  }
 
   int run() {
     runs_ = living_runs(request_.run, state_);
@@ -134,7 +147,7 @@ class StatusWatch {
       constexpr Duration kBetweenLooks(2000);
       if (runs_.empty() && (was_empty || !ended.empty())) return 0;
       was_empty = runs_.empty();
-      if (!wait_while_stdout_is_read(kBetweenLooks)) return 0;
+      if (keys_ ? !keys_->wait(kBetweenLooks) : !wait_while_stdout_is_read(kBetweenLooks)) return 0;
     }
     return kExitRefused;
   }
@@ -205,6 +218,7 @@ class StatusWatch {
   bool takes_all_ = request_.run.empty();
   RankMeter meter_;
   WatchedScreen screen_;
+  std::optional<WatchKeys> keys_;
 };
 
 }  // namespace
@@ -220,8 +234,8 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   for (const RunStatus& status : answers.statuses) text += status_text(status, wall_ms());
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
   if (!some_live) text = no_run_text(state);
-  const bool printed =
-      print_to_stdout(request.json ? status_json(answers.statuses, answers.silent, answers.elsewhere) : text, sink);
+  const bool printed = print_to_stdout(
+      request.json ? status_json(answers.statuses, answers.silent, answers.elsewhere) : fitted_to_stdout(text), sink);
   tell_of_others(answers, sink);
   return printed && answers.silent.empty() ? 0 : kExitRefused;
 }
