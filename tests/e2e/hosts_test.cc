@@ -123,6 +123,32 @@ TEST_F(Hosts, LeaveARecordWhereTheRunWasTyped) {
   EXPECT_TRUE(contains(verb({"logs"}, 125), " are on its hosts\n")) << verb({"logs"}, 125);
 }
 
+TEST_F(Hosts, TellWhereTheRunWasTypedWhatTheirRanksDo) {
+  const std::string gate = (folder_.path() / "gate").string();
+  LrunProcess::Options apart = options();
+  apart.environment["LRUN_STATE"] = "";
+  apart.environment["XDG_STATE_HOME"] = "";
+  apart.environment["HOME"] = (folder_.path() / "home").string();
+  const auto verb = [&](const Words& words) {
+    LrunProcess asked(words, apart);
+    EXPECT_EQ(asked.wait().code, 0) << asked.err();
+    return asked.out() + asked.err();
+  };
+  LrunProcess lrun(joined({"-H", "a:1,b:1"}, shell("echo ready $RANK; until [ -e " + gate + " ]; do sleep 0.1; done")),
+                   apart);
+  ASSERT_TRUE(lrun.read_until([&] { return count(lrun.out(), "ready") == 2; })) << lrun.err();
+  std::string said;
+  const auto has_both = [&] { return contains(said, "ready 0\n") && contains(said, "ready 1\n"); };
+  EXPECT_TRUE(eventually([&] { return said = verb({"status"}), has_both(); })) << said;
+  EXPECT_TRUE(contains(said, " on a): running for ") && contains(said, " on b): running for ")) << said;
+  EXPECT_TRUE(contains(said, "  MEMORY  ")) << said;
+  said = verb({"stack", "--json", "--brief"});
+  EXPECT_TRUE(contains(said, "\"host\": \"a\"") && contains(said, "\"host\": \"b\"")) << said;
+  EXPECT_FALSE(contains(said, "not shown")) << said;
+  std::ofstream(gate) << "open";
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+}
+
 TEST_F(Hosts, OneOfThemKeepsItsPartOfTheRunThatWasTyped) {
   LrunProcess lrun({"-H", "a:1", "true"}, options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();

@@ -115,6 +115,11 @@ TEST_F(OneRun, TellsTheRanksOfAllNodesOnAnyOfThem) {
     EXPECT_TRUE(contains(status.substr(0, status.find('\n')), "(pid " + std::to_string(node->pid()) + " on "))
         << status;
   }
+  LrunProcess stack({"stack", "--json", "--brief"}, {.environment = {{"LRUN_STATE", nodes.back()->state().string()}}});
+  EXPECT_EQ(stack.wait().code, 0) << stack.err();
+  for (const char* const rank : {"0", "1", "2"}) {
+    EXPECT_TRUE(contains(stack.out(), "\"rank\": " + std::string(rank))) << stack.out() << stack.err();
+  }
   end();
   for (LrunProcess* const node : nodes) EXPECT_EQ(node->wait().code, 0) << node->err();
 }

@@ -41,6 +41,7 @@ void look_at_stacks(std::string_view text) {
 }
 
 void look_at_samples(std::string_view text) {
+  (void)lrun::launcher::launcher_stacks_from_json(text);
   const auto samples = lrun::launcher::stack_samples_from_json(text);
   if (!samples) return;
   check_text(lrun::launcher::stack_text(*samples));

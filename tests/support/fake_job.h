@@ -15,8 +15,8 @@ namespace lrun::launcher {
 class FakeJob final : public JobMember {
  public:
   void set_events(JobEvents& to) override { events = &to; }
-  void set_status(StatusCalls to) override { status = std::move(to); }
-  void ask_status() override { add("ask"); }
+  void set_questions(Questions to) override { questions = std::move(to); }
+  void ask(const std::string& question) override { add("ask " + question); }
   void stopping(const std::string& text) override {
     notice = stop_notice_from_json(text);
     add("stopping");
@@ -37,7 +37,7 @@ class FakeJob final : public JobMember {
   std::vector<std::string> calls;
   std::optional<StopNotice> notice;  ///< the last one
   std::string reported;
-  StatusCalls status;
+  Questions questions;
   bool is_dispensable = true;
   bool successors = false;
   std::function<void(const std::string& call)> called;

@@ -2,6 +2,8 @@
 // it.
 #include "commands/find_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "inspect/control_client.h"
+#include "inspect/job_answers.h"
 #include "inspect/run_directory.h"
 
 namespace lrun::launcher {
@@ -67,6 +70,12 @@ std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
   return runs;
 }
 
+/// Of a head.
+int count_running(const std::vector<HostStatus>& hosts) {
+  return static_cast<int>(
+      std::count_if(hosts.begin(), hosts.end(), [](const HostStatus& host) { return host.state == kHostRuns; }));
+}
+
 }  // namespace
 
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder) {
@@ -110,22 +119,40 @@ std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {
   return launchers;
 }
 
+std::vector<std::string> ask_job(const LivingLauncher& launcher, std::string_view words, Duration limit) {
+  return answers_of_job(ask_run(launcher.folder, fmt::format("{}{}", kJobCommand, words), limit).text);
+}
+
+const LivingLauncher* speaker_of(const std::vector<LivingLauncher>& launchers) {
+  const LivingLauncher* speaker = nullptr;
+  for (const LivingLauncher& launcher : launchers) {
+    if (!launcher.status || launcher.status->waiting()) continue;
+    if (launcher.status->nodes > 1) return &launcher;
+    if (!launcher.status->hosts.empty()) speaker = &launcher;
+  }
+  return speaker;
+}
+
 std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers) {
-  const auto has_answered = [](const LivingLauncher& launcher) {
-    return launcher.status && launcher.status->hosts.empty();  // a head is none of the nodes
-  };
-  const auto answers = std::count_if(launchers.begin(), launchers.end(), has_answered);
-  const auto has_others = [&](const LivingLauncher& launcher) {
-    return has_answered(launcher) && launcher.status->nodes > answers;
-  };
-  const auto asked = std::find_if(launchers.begin(), launchers.end(), has_others);
-  if (asked == launchers.end()) return {};
-  std::vector<RunStatus> others = job_status_from_json(ask_run(asked->folder, "job", kAnswerLimit).text);
-  std::erase_if(others, [&](const RunStatus& other) {
-    return std::any_of(launchers.begin(), launchers.end(), [&](const LivingLauncher& launcher) {
-      return launcher.status && launcher.status->host == other.host && launcher.status->pid == other.pid;
-    });
-  });
+  const auto is_node = [](const LivingLauncher& launcher) { return launcher.status && launcher.status->hosts.empty(); };
+  const auto answers = std::count_if(launchers.begin(), launchers.end(), is_node);
+  const LivingLauncher* const speaker = speaker_of(launchers);
+  if (speaker == nullptr || std::max(speaker->status->nodes, count_running(speaker->status->hosts)) <= answers)
+    return {};
+  std::vector<RunStatus> others;
+  for (const std::string& answer : ask_job(*speaker, "status", kAnswerLimit)) {
+    std::optional<RunStatus> other = run_status_from_json(answer);
+    const bool is_known =
+        other && std::any_of(launchers.begin(), launchers.end(), [&](const LivingLauncher& launcher) {
+          return launcher.status && launcher.status->host == other->host && launcher.status->pid == other->pid;
+        });
+    if (!other || is_known) continue;
+    other->argv = speaker->status->argv;  // all have the command
+    others.push_back(*std::move(other));
+  }
+  const auto first_rank = [](const RunStatus& it) { return it.workers.empty() ? it.world_size : it.workers[0].rank; };
+  std::sort(others.begin(), others.end(),
+            [&](const RunStatus& one, const RunStatus& two) { return first_rank(one) < first_rank(two); });
   return others;
 }
 

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/duration.h"
 #include "inspect/run_list.h"
 #include "inspect/run_status.h"
 #include "report/timeline.h"
@@ -32,6 +34,10 @@ struct LivingLauncher {
 };
 std::vector<LivingLauncher> ask_launchers(const RunEntry& run);
 
+/// The one that can ask all of the job: a launcher with others, or a head. nullptr: none is there.
+const LivingLauncher* speaker_of(const std::vector<LivingLauncher>& launchers);
+/// Lines of JSON of all launchers of its job that answer in time. \param words  as JobAnswers::ask() has them
+std::vector<std::string> ask_job(const LivingLauncher& launcher, std::string_view words, Duration limit);
 /// The launchers of the same job that these have not answered for: one of these asks them.
 std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers);
 

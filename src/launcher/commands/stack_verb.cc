@@ -1,19 +1,31 @@
+// In: a run, or pids. Out: where its ranks are, on stdout. The launchers of a job look at their own ranks, wherever
+// they are; other processes are looked at from here. run_verb() calls it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
+#include <set>
+#include <utility>
 
 #include "base/event_loop.h"
+#include "base/nearest.h"
 #include "base/user_error.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/run_directory.h"
 #include "inspect/stack_sampler.h"
+#include "logs/terminal_text.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/stack_text.h"
 
 namespace lrun::launcher {
 namespace {
+
+constexpr Duration kLimit(39'000);  // a launcher waits 36 seconds for others
+constexpr Duration kBriefLimit(8000);
 
 /// The launcher may be what hangs: its events tell whom it started last.
 std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& sink) {
@@ -29,10 +41,11 @@ std::vector<RankProcess> last_known_processes(const RunEntry& run, MessageSink& 
   return processes;
 }
 
-/// The workers of a run on this host, those that have ended with the pid 0.
-std::vector<RankProcess> processes_of(const RunEntry& run, MessageSink& sink) {
+/// The workers of these launchers of a run on this host, those that have ended with the pid 0.
+std::vector<RankProcess> processes_of(const RunEntry& run, const std::vector<LivingLauncher>& launchers,
+                                      MessageSink& sink) {
   std::vector<RankProcess> processes;
-  for (const LivingLauncher& launcher : ask_launchers(run)) {
+  for (const LivingLauncher& launcher : launchers) {
     if (launcher.is_elsewhere) continue;
     if (!launcher.status) {
       RunEntry silent = run;
@@ -51,6 +64,14 @@ std::vector<RankProcess> processes_of(const RunEntry& run, MessageSink& sink) {
   return processes;
 }
 
+/// '2 ranks of 'b' not shown: …'. Empty: all are there.
+std::string missing_text(const LauncherStacks& stacks) {
+  const int missing = stacks.ranks - static_cast<int>(stacks.samples.size());
+  if (missing <= 0) return {};
+  const std::string why = stacks.problem.empty() ? "its answer was cut" : terminal_safe(stacks.problem);
+  return fmt::format("{} of '{}' not shown: {}", counted(missing, "rank"), terminal_safe(stacks.host), why);
+}
+
 std::vector<StackSample> sample(const std::vector<RankProcess>& processes, bool brief, const Environment& environment) {
   constexpr StackSampler::Limits kBrief{.tool = Duration(2000), .all = Duration(3000), .native_too = false};
   EventLoop loop;
@@ -61,6 +82,33 @@ std::vector<StackSample> sample(const std::vector<RankProcess>& processes, bool 
                          loop.stop();
                        });
   loop.run();
+  return samples;
+}
+
+/// Every launcher of a job looks at its own ranks. Those that do not answer are named.
+std::vector<StackSample> samples_of_job(const LivingLauncher& speaker, bool brief, MessageSink& sink) {
+  std::vector<StackSample> samples;
+  std::set<std::string> told;
+  std::size_t answered = 0;
+  for (const std::string& answer : ask_job(speaker, brief ? "stack --brief" : "stack", brief ? kBriefLimit : kLimit)) {
+    std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
+    if (!stacks) continue;
+    ++answered;
+    told.insert(stacks->host);
+    if (const std::string missing = missing_text(*stacks); !missing.empty()) sink.note(missing);
+    std::move(stacks->samples.begin(), stacks->samples.end(), std::back_inserter(samples));
+  }
+  for (const HostStatus& host : speaker.status->hosts) {
+    if (told.contains(host.name)) continue;
+    sink.note(host.state == kHostRuns ? fmt::format("ranks of '{}' not shown: it did not answer in time", host.name)
+                                      : fmt::format("ranks of '{}' not shown: {}", host.name, host.state));
+  }
+  const auto nodes = static_cast<std::size_t>(speaker.status->nodes);
+  if (speaker.status->hosts.empty() && nodes > answered) {
+    sink.note(
+        fmt::format("ranks of {} not shown, which did not answer in time", counted(nodes - answered, "launcher")));
+  }
+  std::sort(samples.begin(), samples.end(), [](const auto& one, const auto& other) { return one.rank < other.rank; });
   return samples;
 }
 
@@ -77,11 +125,17 @@ void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
 }  // namespace
 
 int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
-  std::vector<RankProcess> processes = request.processes;
-  if (!processes.empty()) refuse_when_none_lives(processes);
-  if (processes.empty())
-    processes = processes_of(living_run(request.run, state_folder(environment), "lrun stack"), sink);
-  const std::vector<StackSample> samples = sample(processes, request.brief, environment);
+  std::vector<StackSample> samples;
+  if (!request.processes.empty()) {
+    refuse_when_none_lives(request.processes);
+    samples = sample(request.processes, request.brief, environment);
+  } else {
+    const RunEntry run = living_run(request.run, state_folder(environment), "lrun stack");
+    const std::vector<LivingLauncher> launchers = ask_launchers(run);
+    const LivingLauncher* const speaker = speaker_of(launchers);
+    samples = speaker != nullptr ? samples_of_job(*speaker, request.brief, sink)
+                                 : sample(processes_of(run, launchers, sink), request.brief, environment);
+  }
   const std::string text = request.json    ? stack_json(samples)
                            : request.brief ? stacks_in_a_sentence(fold_stacks(samples)) + "\n"
                                            : stack_text(samples);

@@ -42,6 +42,7 @@ struct Answers {
   std::vector<RunStatus> others;                              ///< of launchers on other hosts
   std::set<std::string> silent;                               ///< ids of runs
   std::map<std::string, std::size_t> untold;                  ///< launchers of runs that the others could not ask
+  std::map<std::string, std::vector<std::string>> mute;       ///< hosts of runs, by the head's list, that said nothing
   std::map<std::string, std::vector<std::string>> elsewhere;  ///< the parts of runs that are on other hosts
 };
 
@@ -58,10 +59,31 @@ std::size_t count_untold(const std::vector<LivingLauncher>& here, const std::vec
   return nodes > told ? nodes - told : 0;
 }
 
+/// Hosts that run, as the head says, and have not told their status.
+std::vector<std::string> mute_hosts(const std::vector<LivingLauncher>& here, const std::vector<RunStatus>& others) {
+  std::set<std::string> told;
+  for (const RunStatus& other : others) told.insert(other.host);
+  for (const LivingLauncher& launcher : here) {
+    if (launcher.status) told.insert(launcher.status->host);
+  }
+  std::vector<std::string> mute;
+  for (const LivingLauncher& launcher : here) {
+    if (!launcher.status) continue;
+    for (const HostStatus& host : launcher.status->hosts) {
+      if (host.state == kHostRuns && !told.contains(host.name)) mute.push_back(host.name);
+    }
+  }
+  return mute;
+}
+
 void ask(const RunEntry& run, Answers& answers) {
   std::vector<LivingLauncher> launchers = ask_launchers(run);
   const std::vector<RunStatus> others = ask_others(launchers);
-  if (const std::size_t untold = count_untold(launchers, others); untold > 0) answers.untold[run.id] = untold;
+  if (auto mute = mute_hosts(launchers, others); !mute.empty()) {
+    answers.mute[run.id] = std::move(mute);
+  } else if (const std::size_t untold = count_untold(launchers, others); untold > 0) {
+    answers.untold[run.id] = untold;
+  }
   answers.others.insert(answers.others.end(), others.begin(), others.end());
   for (LivingLauncher& launcher : launchers) {
     if (launcher.status) {
@@ -84,12 +106,21 @@ void complete(Answers& answers, RankMeter& meter) {
     meter.measure(run, table);
     add_gpu_use(run, processes, parent_of);
   }
-  mark_unusual(runs);
   runs.insert(runs.end(), answers.others.begin(), answers.others.end());
+  mark_unusual(runs);
 }
 
 /// Names launchers that are not in the table.
 void tell_of_others(const Answers& answers, MessageSink& sink) {
+  for (const RunStatus& status : answers.others) {
+    if (status.ranks_left_out == 0) continue;
+    sink.note(
+        fmt::format("{} of '{}' not shown: its answer was cut", counted(status.ranks_left_out, "rank"), status.host));
+  }
+  for (const auto& [id, hosts] : answers.mute) {
+    sink.note(fmt::format("ranks of {} of run '{}' not shown, which did not answer in time: {}",
+                          counted(hosts.size(), "host"), id, shortened(join_words(hosts, ", "), kMostNamesBytes)));
+  }
   for (const auto& [id, launchers] : answers.untold) {
     sink.note(
         fmt::format("run '{}' has {} on other nodes that did not answer in time", id, counted(launchers, "launcher")));

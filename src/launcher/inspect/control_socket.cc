@@ -72,6 +72,7 @@ void ControlSocket::read_from(int id) {
     return;
   }
   client.readable.cancel();
+  client.deadline.cancel();  // an answer has a deadline of its own
   const std::string command = client.received.substr(0, end);
   answer_(command, [this, id, lives = std::weak_ptr(lives_)](const std::string& line) {
     if (!lives.expired()) reply_to(id, line);
@@ -82,6 +83,7 @@ void ControlSocket::reply_to(int id, const std::string& line) {
   const auto client = clients_.find(id);
   if (client == clients_.end()) return;
   client->second.reply = line + "\n";
+  client->second.deadline = loop_.after(kClientDeadline, [this, id] { clients_.erase(id); });
   write_to(id);
 }
 

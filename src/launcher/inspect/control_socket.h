@@ -15,12 +15,13 @@ namespace lrun::launcher {
 /// The control socket of a living run, `control.sock` in its folder: one command a line in, one line of JSON out.
 ///
 /// The folder's mode (0700) decides who may connect. At most 16 clients at once and 4 KiB a command; a client that does
-/// not finish its line, or does not read its answer, in ten seconds is dropped. It does nothing while it has no client.
+/// not finish its line, or does not read its answer once there is one, in ten seconds is dropped. It does nothing while
+/// it has no client.
 class ControlSocket {
  public:
   /// Takes the answer, a line of JSON without newline; once, now or later. Does nothing when the client is gone.
   using Reply = std::function<void(const std::string& line)>;
-  /// A command without its newline. Called on the loop's thread.
+  /// A command without its newline. It has to be replied to. Called on the loop's thread.
   using Answer = std::function<void(std::string_view command, const Reply& reply)>;
 
   /// \param folder  must outlive the socket.

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "base/json.h"
 #include "base/shortened.h"
 
@@ -11,6 +13,8 @@ namespace lrun::launcher {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr std::int64_t kMostPercent = 10'000'000;
 
 Json known(std::int64_t value) { return value < 0 ? Json() : Json(value); }
 
@@ -37,6 +41,8 @@ Json json_of(const WorkerStatus& worker) {
       {"steps",
        {{"count", worker.steps.count}, {"took_ms", worker.steps.took_ms}, {"last_ms_ago", worker.steps.last_ms_ago}}},
       {"steps_per_second", rate_of(worker.use)},
+      {"steps_in_ks", known(worker.use.steps_in_ks)},
+      {"lived_ms", known(worker.use.lived_ms)},
       {"cpu_percent", known(worker.use.cpu_percent)},
       {"resident_bytes", known(worker.use.resident_bytes)},
       {"unusual", worker.unusual}};
@@ -58,6 +64,15 @@ WorkerStatus worker_from(const Json& json) {
     worker.steps.took_ms = json_integer<std::int64_t>(steps->at("took_ms"));
     worker.steps.last_ms_ago = json_integer<std::int64_t>(steps->at("last_ms_ago"));
   }
+  // Only one of another host says these; an older lrun lacks them.
+  const auto use = [&json](const char* name) {
+    const Json value = json.value(name, Json());
+    return value.is_null() ? std::int64_t{-1} : json_integer<std::int64_t>(value);
+  };
+  worker.use.lived_ms = use("lived_ms");
+  worker.use.cpu_percent = static_cast<int>(std::clamp(use("cpu_percent"), std::int64_t{-1}, kMostPercent));
+  worker.use.resident_bytes = use("resident_bytes");
+  worker.use.steps_in_ks = use("steps_in_ks");
   return worker;
 }
 
@@ -66,7 +81,8 @@ bool in_range(const RunStatus& status) {
     if (worker.rank < 0 || worker.local_rank < 0 || worker.pid <= 0) return false;
   }
   const int least_workers = status.hosts.empty() ? 1 : 0;
-  return status.pid > 0 && status.world_size >= least_workers && status.attempt >= 0 && status.nodes > 0;
+  return status.pid > 0 && status.world_size >= least_workers && status.attempt >= 0 && status.nodes > 0 &&
+         status.ranks_left_out >= 0;
 }
 
 }  // namespace
@@ -94,6 +110,7 @@ std::string to_json(const RunStatus& status) {
                   {"suspended", status.suspended},
                   {"stopping", status.stopping()},
                   {"workers", workers},
+                  {"ranks_left_out", status.ranks_left_out},
                   {"hosts", hosts}};
   return json_text(json);
 }
@@ -107,28 +124,13 @@ std::string to_json_within(RunStatus status, std::size_t most) {
     std::string json = to_json(status);
     if (json.size() <= most) return json;
   }
-  status.workers.clear();
-  std::string json = to_json(status);
-  return json.size() <= most ? json : std::string();
-}
-
-std::string to_json(const std::vector<RunStatus>& of_job) {
-  Json launchers = Json::array();
-  for (const RunStatus& status : of_job) launchers.push_back(to_json(status));
-  return json_text({{"schema", 1}, {"launchers", launchers}});
-}
-
-std::vector<RunStatus> job_status_from_json(std::string_view text) {
-  std::vector<RunStatus> all;
-  try {
-    const Json json = Json::parse(text);
-    for (const Json& launcher : json.at("launchers")) {
-      if (auto status = run_status_from_json(launcher.get<std::string>())) all.push_back(*std::move(status));
-    }
-  } catch (const Json::exception&) {  // what could be read counts
-    return all;
+  while (true) {
+    const std::size_t kept = status.workers.size() / 2;
+    status.ranks_left_out += static_cast<int>(status.workers.size() - kept);
+    status.workers.resize(kept);
+    std::string json = to_json(status);
+    if (json.size() <= most || kept == 0) return json.size() <= most ? json : std::string();
   }
-  return all;
 }
 
 std::optional<RunStatus> run_status_from_json(std::string_view text) {
@@ -150,6 +152,7 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.meets_at = json.value("meets_at", std::string());  // an older lrun lacks both
     status.waits_for = json.value("waits_for", std::string());
     status.suspended = json.at("suspended").get<bool>();
+    status.ranks_left_out = json_integer(json.value("ranks_left_out", Json(0)));  // an older lrun lacks it
     for (const Json& worker : json.at("workers")) status.workers.push_back(worker_from(worker));
     for (const Json& host : json.value("hosts", Json::array())) {
       status.hosts.push_back({host.at("host").get<std::string>(), host.at("state").get<std::string>()});

@@ -56,6 +56,9 @@ struct WorkerStatus {
   bool operator==(const WorkerStatus&) const = default;
 };
 
+/// HostStatus::state of a host whose launcher runs.
+inline constexpr const char* kHostRuns = "running";
+
 /// One host of a run, as its head knows it.
 struct HostStatus {
   std::string name;
@@ -82,6 +85,7 @@ struct RunStatus {
   std::string waits_for = {};  ///< the same: which launchers are there, and which are missing
   bool suspended = false;
   std::vector<WorkerStatus> workers;
+  int ranks_left_out = 0;              ///< of another host, whose answer was too long
   std::vector<HostStatus> hosts = {};  ///< of a head, which has no workers and knows no world size
 
   [[nodiscard]] bool waiting() const { return phase == "waiting"; }
@@ -92,13 +96,9 @@ struct RunStatus {
 /// One line of JSON, `schema` 1. Bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunStatus& status);
 
-/// The same of at most `most` bytes, for other launchers: without the command, and lines are cut, or left out with all
-/// that is told of ranks.
+/// The same of at most `most` bytes, for other launchers: without the command, and lines are cut, or left out, and then
+/// ranks.
 std::string to_json_within(RunStatus status, std::size_t most);
-
-/// A launcher's answer about its whole job, and those that can be read of such an answer.
-std::string to_json(const std::vector<RunStatus>& of_job);
-std::vector<RunStatus> job_status_from_json(std::string_view text);
 
 /// Empty when `text` is not such an object or holds a value out of its range.
 std::optional<RunStatus> run_status_from_json(std::string_view text);

@@ -29,6 +29,7 @@ struct StackSample {
   std::vector<StackFrame> python;     ///< innermost first; empty: no Python, or not known
   std::vector<StackFrame> native;     ///< innermost first
   std::vector<std::string> problems;  ///< why something is missing, for people
+  std::string host = {};              ///< of a job of several launchers; empty: this one
 
   bool operator==(const StackSample&) const = default;
 };

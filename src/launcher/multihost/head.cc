@@ -102,6 +102,8 @@ void Head::received(std::size_t host, const NodeFrame& frame) {
           text_of_node(frame.payload, hosts_.size() > 1 ? table_[host].name : std::string(), sink_.colour()));
     case Kind::kBegun:
       return has_begun(host);
+    case Kind::kTold:
+      return options_.told(frame.payload);
     case Kind::kEnded:
       return launcher_ended(host, frame.payload);
     default:
@@ -141,6 +143,16 @@ RunStatus Head::status() const {
     status.hosts.push_back({table_[host].name, table_.state_text(host)});
   }
   return status;
+}
+
+std::size_t Head::ask(const std::string& question) {
+  std::size_t count = 0;
+  for (std::size_t host = 0; host < table_.size(); ++host) {
+    if (table_[host].stage != Stage::kBegun || table_[host].over || table_[host].end) continue;
+    links_->send(host, Kind::kAsk, question);
+    ++count;
+  }
+  return count;
 }
 
 /// \param payload  a signal's number and the exit code

@@ -46,7 +46,8 @@ class Head {
     Duration hurried_end{10'000};   ///< after a second signal
     Duration close_limit{1'500};    ///< for an ssh whose host has reported its end: it may serve others, too
     Clock clock = {};
-    std::function<void()> began = [] {};                   ///< the run has begun on a host
+    std::function<void()> began = [] {};                                              ///< the run has begun on a host
+    std::function<void(const std::string& answer)> told = [](const std::string&) {};  ///< a host, to a question
     std::function<void()> stop_process = stop_by_sigtstp;  ///< returns when this process is continued
   };
   /// Makes the connections to all hosts, in their order.
@@ -69,6 +70,8 @@ class Head {
 
   /// How far the run and each of its hosts are; other fields are left empty.
   [[nodiscard]] RunStatus status() const;
+  /// Asks the launchers on all hosts that run. \return how many these are
+  std::size_t ask(const std::string& question);
   /// The last message about the job that was shown, without colours, and before it the cause where that stands in an
   /// earlier one.
   [[nodiscard]] std::string last_words() const;

@@ -37,14 +37,16 @@ RunEnd run_end_of(const Head::End& end) {
 }  // namespace
 
 HeadRecord::HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink)
-    : plan_(plan_of_head(order)), record_(loop, plan_, environment, sink, kPartOfHead) {}
+    : plan_(plan_of_head(order)),
+      record_(loop, plan_, environment, sink, kPartOfHead),
+      answers_(loop, [this](const std::string& question) { return head_->ask(question); }) {}
 
-void HeadRecord::begin(const Head& head) {
+void HeadRecord::begin(Head& head) {
+  head_ = &head;
   has_begun_ = true;
   began_ = std::chrono::steady_clock::now();
   began_ms_ = wall_ms();
-  record_.set_answer(
-      [this, &head](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(answer(head)); });
+  record_.set_answer([this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   record_.make_folders(false);
   record_.open();
   record_.head_started(plan_);
@@ -61,14 +63,19 @@ void HeadRecord::end(const Head& head, const Head::End& end) {
   record_.prune_others(true);
 }
 
-std::string HeadRecord::answer(const Head& head) const {
-  RunStatus status = head.status();
+void HeadRecord::answer(std::string_view command, const ControlSocket::Reply& reply) {
+  if (!command.starts_with(kJobCommand)) return reply(to_json(status()));
+  answers_.ask(std::string(command.substr(kJobCommand.size())), reply);
+}
+
+RunStatus HeadRecord::status() const {
+  RunStatus status = head_->status();
   status.run_id = plan_.run_id;
   status.pid = ::getpid();
   status.started_ms = began_ms_;
   status.running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count();
   status.argv = plan_.argv;
-  return to_json(status);
+  return status;
 }
 
 }  // namespace lrun::launcher

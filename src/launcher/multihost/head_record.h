@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "inspect/job_answers.h"
 #include "multihost/head.h"
 #include "plan/launch_plan.h"
 #include "report/message_sink.h"
@@ -21,14 +22,19 @@ class HeadRecord {
   HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink);
 
   /// The run has begun: others may see it. One that ends before leaves nothing.
-  void begin(const Head& head);
+  void begin(Head& head);
+  /// A host has answered a question.
+  void told(const std::string& answer) { answers_.add(answer); }
   void end(const Head& head, const Head::End& end);
 
  private:
-  [[nodiscard]] std::string answer(const Head& head) const;
+  void answer(std::string_view command, const ControlSocket::Reply& reply);
+  [[nodiscard]] RunStatus status() const;
 
   LaunchPlan plan_;  ///< as much of it as a record needs
   RunRecord record_;
+  Head* head_ = nullptr;  ///< since begin()
+  JobAnswers answers_;
   bool has_begun_ = false;
   SteadyTime began_ = {};
   std::int64_t began_ms_ = 0;  ///< since the epoch

@@ -61,6 +61,8 @@ class HostAgent {
         return start(frame.payload);
       case Kind::kSignal:
         return pass_on(whole_number<int>(frame.payload).value_or(0));
+      case Kind::kAsk:
+        return launcher_.ask(frame.payload);
       case Kind::kCloseOut:
         return launcher_.close_out();
       default:

@@ -3,6 +3,7 @@
 #include "multihost/hosted_launcher.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,15 @@ constexpr Duration kQuietLimit(1000);  // then streams that others hold open are
 constexpr Duration kLookWithoutPidfd(20);
 constexpr Duration kLauncherEndLimit(5000);  // of all that the launcher has left
 
+/// Messages go one way, questions the other.
+std::pair<Fd, Fd> socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
 }  // namespace
 
 void HostedLauncher::start(const NodeOrder& order, const NodeGo& go, const Fd& listener, const HeadSignals& signals,
@@ -30,11 +40,11 @@ void HostedLauncher::start(const NodeOrder& order, const NodeGo& go, const Fd& l
   const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   Pipe out = make_pipe();
   Pipe err = make_pipe();
-  Pipe messages = make_pipe();
-  std::vector<int> kept{messages.write.get()};
+  auto [ours, messages] = socket_pair();
+  std::vector<int> kept{messages.get()};
   if (listener) kept.push_back(listener.get());
   std::sort(kept.begin(), kept.end());
-  const NodeStart start{go, listener.get(), messages.write.get(), &signals};
+  const NodeStart start{go, listener.get(), messages.get(), &signals};
   SpawnResult result = fork_child({.function =
                                        [&] {
                                          if (!ignores_broken_pipes) ::signal(SIGPIPE, SIG_DFL);
@@ -48,7 +58,7 @@ void HostedLauncher::start(const NodeOrder& order, const NodeGo& go, const Fd& l
   child_ = std::move(result.child);
   watch(out_, std::move(out.read));
   watch(err_, std::move(err.read));
-  watch(messages_, std::move(messages.read));
+  watch(messages_, std::move(ours));
   watch_child();
 }
 
@@ -116,6 +126,12 @@ void HostedLauncher::finish_when_all_is_read() {
 
 void HostedLauncher::signal(int signal_number) {
   if (is_running()) child_->signal(signal_number);
+}
+
+void HostedLauncher::ask(const std::string& question) {
+  if (!is_running() || !messages_.fd) return;
+  const std::string frame = encode(NodeFrame::Kind::kAsk, question);
+  (void)::send(messages_.fd.get(), frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void HostedLauncher::hold_back(bool wait) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/event_loop.h"
@@ -35,6 +36,8 @@ class HostedLauncher {
   [[nodiscard]] bool is_running() const { return child_ && !status_; }
 
   void signal(int signal_number);
+  /// Passes a question of the head on. One that the launcher does not take at once is dropped.
+  void ask(const std::string& question);
   /// Pauses the reading of the workers' output, or goes on.
   void hold_back(bool wait);
   /// Drops the output that is held back: the head does not read it any more.

@@ -9,7 +9,7 @@ namespace lrun::launcher {
 struct NodeStart {
   NodeGo go;
   int listener = -1;                     ///< a socket that listens for the rendezvous; -1: another node has it
-  int messages = -1;                     ///< a pipe for lrun's own messages, as frames
+  int messages = -1;                     ///< a socket for lrun's own messages and questions of the head, as frames
   const HeadSignals* signals = nullptr;  ///< that the head has passed on; lives as long as the process
 };
 

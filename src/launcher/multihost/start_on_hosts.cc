@@ -155,7 +155,8 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
                .min_nodes = least,
                .grace = request.grace.value,
                .stop_signals = stop_signals.numbers,
-               .began = [&] { record.begin(head); }},
+               .began = [&] { record.begin(head); },
+               .told = [&](const std::string& answer) { record.told(answer); }},
               output, output, [&](HeadLinks::Events events) {
                 HostLinks::Options options{host_ways(here, most_connections), defaults, std::move(copied)};
                 return std::make_unique<HostLinks>(loop, std::move(ends), std::move(options), std::move(events));

@@ -15,7 +15,7 @@ constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
 constexpr std::size_t kMostBeforeHandshake = std::size_t{1} << 20U;
 constexpr std::size_t kMostTexts = std::size_t{1} << 20U;
 
-bool is_kind(char letter) { return std::string_view("ogscapthSrfOEJNBXFTY").find(letter) != std::string_view::npos; }
+bool is_kind(char letter) { return std::string_view("ogscqapthSrfOEJNBXAFTY").find(letter) != std::string_view::npos; }
 
 /// Four bytes, the lowest first.
 void put_number(std::string& bytes, std::uint32_t number) {

@@ -26,6 +26,7 @@ struct NodeFrame {
     kGo = 'g',         ///< all nodes have answered: a NodeGo
     kSignal = 's',     ///< the head received this signal: its number
     kCloseOut = 'c',   ///< the reader of the workers' stdout is gone
+    kAsk = 'q',        ///< a Question about its ranks
     kHeartbeat = 'a',  ///< sent every kHeartbeatInterval while a host is elsewhere
     kPaused = 'p',     ///< the head is about to be suspended: its silence until the next frame means nothing
     // To a relay.
@@ -41,6 +42,7 @@ struct NodeFrame {
     kOwnWords = 'N',  ///< a message of lrun about this node
     kBegun = 'B',     ///< the node has joined the rendezvous; its workers run, where it is alone
     kEnded = 'X',     ///< its launcher has ended: a signal's number and the exit code, '0 7'
+    kTold = 'A',      ///< its answer
     // From a relay.
     kFromHost = 'F',      ///< a frame of such a lrun: a HostFrame
     kHostProgress = 'T',  ///< it has not answered yet, but takes bytes of a copy of lrun: its number

@@ -160,10 +160,10 @@ void Coordinator::received(ConnectionId from, const LauncherMessage& message, St
       finish_round_if_reported(now);
       break;
     case Kind::kAsk:
-      if (is_member) outbox_.send(round_->members(from), {.kind = Kind::kAsk, .asker = from});
+      if (is_member) outbox_.send(round_->members(from), {.kind = Kind::kAsk, .text = message.text, .asker = from});
       break;
-    case Kind::kStatus:
-      if (roster_.has(message.asker)) outbox_.send(message.asker, {.kind = Kind::kStatus, .text = message.text});
+    case Kind::kAnswer:
+      if (roster_.has(message.asker)) outbox_.send(message.asker, {.kind = Kind::kAnswer, .text = message.text});
       break;
     case Kind::kReady:
       ready(from, message, now);

@@ -32,8 +32,8 @@ class Job final : public JobMember {
   /// `changed` is told the connection by which the others know that this launcher lives, and -1 before it is closed.
   void on_connection(std::function<void(int connection)> changed) { context_.connection_changed = std::move(changed); }
   void set_events(JobEvents& events) override { context_.set_events(events); }
-  void set_status(StatusCalls calls) override { context_.status = std::move(calls); }
-  void ask_status() override { context_.send(LauncherMessage::Kind::kAsk); }
+  void set_questions(Questions questions) override { context_.questions = std::move(questions); }
+  void ask(const std::string& question) override { context_.send(LauncherMessage::Kind::kAsk, question); }
   void stopping(const std::string& text) override { context_.send(LauncherMessage::Kind::kStopping, text); }
   void report(const std::string& text) override;
   void ready(int attempt, const std::string& history) override;

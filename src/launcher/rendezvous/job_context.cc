@@ -74,6 +74,16 @@ void JobContext::send(Kind kind, const std::string& text) {
   if (link) link->send({.kind = kind, .round = part.round(), .text = text.substr(0, kMostReportBytes)});
 }
 
+/// The name of the asker is the leader's: an answer that comes when another one leads is for nobody.
+void JobContext::answer(const LauncherMessage& question) {
+  if (!questions.asked) return;
+  questions.asked(question.text, [this, lives = std::weak_ptr(lives_), to = link.get(),
+                                  asker = question.asker](const std::string& text) {
+    if (lives.expired() || !link || link.get() != to) return;
+    link->send({.kind = Kind::kAnswer, .text = text.substr(0, kMostReportBytes), .asker = asker});
+  });
+}
+
 void JobContext::link_joined() {
   std::visit([](auto& current) { current.link_joined(); }, state);
   if (is_over()) return;
@@ -104,10 +114,9 @@ void JobContext::received(const LauncherMessage& message) {
     case Kind::kWaiting:
       return events->waiting(message.text);
     case Kind::kAsk:
-      if (status.own) link->send({.kind = Kind::kStatus, .text = status.own(), .asker = message.asker});
-      return;
-    case Kind::kStatus:
-      if (status.other) status.other(message.text);
+      return answer(message);
+    case Kind::kAnswer:
+      if (questions.answered) questions.answered(message.text);
       return;
     case Kind::kRejected:
       return rejected(message);

@@ -95,7 +95,7 @@ class JobContext {
   JobServers servers;
   RoundPart part;
   JobEvents* events;
-  JobMember::StatusCalls status;
+  JobMember::Questions questions;
   std::function<void(int connection)> connection_changed;  ///< outlives the link, whose end it is told
   std::unique_ptr<EtcdElection> election;                  ///< only with an etcd
   std::unique_ptr<LauncherLink> link;                      ///< empty: the leader is looked for
@@ -107,13 +107,15 @@ class JobContext {
 
  private:
   void begin(const LauncherMessage& message);
+  void answer(const LauncherMessage& question);
   void rejected(const LauncherMessage& message);
   void wait_as_spare(const LauncherMessage& message);
   void link_joined();
   void link_broken(const std::string& why, const std::string& hint);
   void endpoint_answered(const LauncherMessage& answer, const std::string& address);
 
-  bool holds_back_ = false;  ///< since the first kBegin, until new events are set
+  std::shared_ptr<int> lives_ = std::make_shared<int>();  ///< for answers that come later
+  bool holds_back_ = false;                               ///< since the first kBegin, until new events are set
   std::vector<LauncherMessage> held_back_;
   EventLoop::Timer deliver_;
   EventLoop::Timer judge_;

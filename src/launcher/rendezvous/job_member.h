@@ -20,14 +20,15 @@ class JobMember {
   /// From now on `events` is called; it must live until the next call, or as long as the loop runs.
   virtual void set_events(JobEvents& events) = 0;
 
-  /// The question that any node asks all others, for people.
-  struct StatusCalls {
-    std::function<std::string()> own;                      ///< the status of this node, at most kMostReportBytes
-    std::function<void(const std::string& status)> other;  ///< another node has answered
+  /// Questions that any node asks all others, for people. Questions and answers are opaque text here.
+  struct Questions {
+    /// Another node asks. `reply` takes the answer of this one, at most kMostReportBytes, now or later.
+    std::function<void(const std::string& question, std::function<void(const std::string& answer)> reply)> asked;
+    std::function<void(const std::string& answer)> answered;  ///< by another node
   };
-  virtual void set_status(StatusCalls calls) = 0;
-  /// Asks all other nodes of the round for their status. One that is lost does not answer.
-  virtual void ask_status() = 0;
+  virtual void set_questions(Questions questions) = 0;
+  /// Asks all other nodes of the round. One that is lost does not answer.
+  virtual void ask(const std::string& question) = 0;
 
   /// The workers of this node are being stopped; the others' are to be, too.
   virtual void stopping(const std::string& text) = 0;

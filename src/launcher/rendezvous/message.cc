@@ -46,7 +46,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 26> kKinds{{
     {Kind::kEnded, "ended"},
     {Kind::kNoRendezvous, "no_meeting"},
     {Kind::kAsk, "ask"},
-    {Kind::kStatus, "status"},
+    {Kind::kAnswer, "answer"},
 }};
 
 std::string_view kind_name(Kind kind) {

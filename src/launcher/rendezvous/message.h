@@ -30,8 +30,8 @@ struct LauncherMessage {
     kReady,       ///< for `round`, the next one; `text` and `attempt`, equal on all nodes, go on to its members
     kDropOut,     ///< `text`: why this node leaves the job, which may go on without it
     kLeaderless,  ///< this launcher hears nothing of the leader, and looks for another one
-    kAsk,         ///< for the status of all nodes of the round; the leader passes it on to the others
-    kStatus,      ///< answer of one of them: `text`; the leader passes it on to `asker`
+    kAsk,         ///< `text`: a question to all nodes of the round; the leader passes it on to the others
+    kAnswer,      ///< answer of one of them: `text`; the leader passes it on to `asker`
     kLeave,       ///< this node is done with the job; `text`: the outcome, empty when the job succeeded
     // from the leader to a launcher
     kRejected,      ///< `text`: why, `hint`: what to do about it; ends the connection, but not that of an invitation
@@ -59,7 +59,7 @@ struct LauncherMessage {
   std::string node = {};
   std::string spare = {};  ///< of kLost: the node that takes the place of the lost one; empty: none
   std::int64_t sent_ns = 0;
-  ConnectionId asker = 0;  ///< of kAsk and kStatus, for the leader alone
+  ConnectionId asker = 0;  ///< of kAsk and kAnswer, for the leader alone
   std::int64_t steady_ns = 0;
   std::int64_t wall_ns = 0;
   int attempt = 0;                    ///< restarts used so far

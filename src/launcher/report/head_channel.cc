@@ -1,11 +1,14 @@
 #include "report/head_channel.h"
 
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include <cerrno>
 #include <exception>
 #include <new>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/fd.h"
 
@@ -56,6 +59,25 @@ void HeadChannel::print_lines(std::string_view lines) noexcept { send(NodeFrame:
 void HeadChannel::print_of_job(std::string_view lines) noexcept { send(NodeFrame::Kind::kJobWords, lines); }
 
 void HeadChannel::send_begun() noexcept { send(NodeFrame::Kind::kBegun, {}); }
+
+void HeadChannel::send_told(std::string_view answer) noexcept { send(NodeFrame::Kind::kTold, answer); }
+
+void HeadChannel::listen(EventLoop& loop, std::function<void(const std::string& question)> asked) {
+  asked_ = std::move(asked);
+  readable_ = loop.on_readable(fd_, [this] { read_some(); });
+}
+
+void HeadChannel::read_some() {
+  char bytes[4096];
+  const ssize_t count = ::recv(fd_, bytes, sizeof bytes, MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return readable_.cancel();
+  questions_.feed({bytes, static_cast<std::size_t>(count)});
+  while (const std::optional<NodeFrame> frame = questions_.next()) {
+    if (frame->kind == NodeFrame::Kind::kAsk) asked_(frame->payload);
+  }
+  if (questions_.broken()) readable_.cancel();
+}
 
 std::string text_of_node(const std::string& payload, const std::string& host, bool colour) {
   if (payload.empty()) return {};

@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
+#include "base/event_loop.h"
 #include "remote/frames.h"
 #include "report/message_sink.h"
 
@@ -39,7 +41,7 @@ class HeadSignals {
 /// hosts. Frames that cannot be sent are lost.
 class HeadChannel final : public MessageSink {
  public:
-  /// \param fd  of a pipe that is always read; belongs to the process
+  /// \param fd  of a socket that is always read; belongs to the process
   /// \param colour  the head's console takes it
   /// \param signals  from that head; must outlive this
   HeadChannel(int fd, bool colour, const HeadSignals& signals) : fd_(fd), colour_(colour), signals_(signals) {}
@@ -53,6 +55,11 @@ class HeadChannel final : public MessageSink {
   /// This node has met the others, or its workers run where it is alone.
   void send_begun() noexcept;
 
+  /// Calls `asked` with each question of the head, until stop_listening().
+  void listen(EventLoop& loop, std::function<void(const std::string& question)> asked);
+  void stop_listening() { readable_.cancel(); }
+  void send_told(std::string_view answer) noexcept;
+
   /// The head has passed this signal on: the user sent it to all of the run.
   [[nodiscard]] bool passed_on(int signal_number) const { return signals_.has(signal_number); }
   /// The connection to the head was lost.
@@ -60,10 +67,14 @@ class HeadChannel final : public MessageSink {
 
  private:
   void send(NodeFrame::Kind kind, std::string_view payload) noexcept;
+  void read_some();
 
   int fd_;
   bool colour_;
   const HeadSignals& signals_;
+  NodeFrameReader questions_;
+  std::function<void(const std::string& question)> asked_;
+  EventLoop::Watch readable_;
 };
 
 /// Where the messages of a launcher go.

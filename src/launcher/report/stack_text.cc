@@ -92,9 +92,10 @@ std::string group_text(const StackGroup& group) {
   const std::string whose =
       several ? fmt::format("{}; below rank {}, pid {}", ranks_text(group.ranks), sample.rank, sample.pid)
               : fmt::format("rank {}, pid {}", sample.rank, sample.pid);
+  const std::string where = sample.host.empty() ? std::string() : " on " + safe(sample.host);
   if (sample.state == 0) return fmt::format("\n{}: {}\n", ranks_text(group.ranks), doing(group, several));
-  std::string text = fmt::format("\n{} ({}, {}): {}\n", whose, safe(sample.command), counted(sample.threads, "thread"),
-                                 doing(group, several));
+  std::string text = fmt::format("\n{}{} ({}, {}): {}\n", whose, where, safe(sample.command),
+                                 counted(sample.threads, "thread"), doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
          frames_text("native", frame_lines(sample.native, !sample.python.empty()));
 }
@@ -130,7 +131,8 @@ nlohmann::json json_of(const StackSample& sample) {
           {"wait_channel", sample.wait_channel},
           {"python", json_of(sample.python)},
           {"native", json_of(sample.native)},
-          {"problems", sample.problems}};
+          {"problems", sample.problems},
+          {"host", sample.host}};
 }
 
 std::vector<StackFrame> frames_from(const nlohmann::json& list) {
@@ -154,7 +156,19 @@ StackSample sample_from(const nlohmann::json& json) {
   sample.python = frames_from(json.at("python"));
   sample.native = frames_from(json.at("native"));
   sample.problems = json.at("problems").get<std::vector<std::string>>();
+  sample.host = json.value("host", std::string());  // an older lrun lacks it
   return sample;
+}
+
+/// Empty: there are too many.
+std::optional<std::vector<StackSample>> samples_from(const nlohmann::json& ranks) {
+  constexpr std::size_t kMostRanks = 4096;
+  std::vector<StackSample> samples;
+  for (const auto& rank : ranks) {
+    if (samples.size() == kMostRanks) return std::nullopt;
+    samples.push_back(sample_from(rank));
+  }
+  return samples;
 }
 
 RankPlace place_of(const StackGroup& group) {
@@ -199,15 +213,45 @@ std::string stack_json(const std::vector<StackSample>& samples) {
 }
 
 std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view text) {
-  constexpr std::size_t kMostRanks = 4096;
+  try {
+    return samples_from(nlohmann::json::parse(text).at("ranks"));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string to_json_within(LauncherStacks stacks, std::size_t most) {
+  for (std::size_t most_frames = 64;; most_frames /= 2) {
+    nlohmann::json ranks = nlohmann::json::array();
+    for (StackSample& sample : stacks.samples) {
+      sample.python.resize(std::min(sample.python.size(), most_frames));
+      sample.native.resize(std::min(sample.native.size(), most_frames));
+      ranks.push_back(json_of(sample));
+    }
+    std::string text = json_text({{"schema", 1},
+                                  {"host", stacks.host},
+                                  {"pid", stacks.pid},
+                                  {"count", stacks.ranks},
+                                  {"problem", shortened(stacks.problem, kMostColumns)},
+                                  {"ranks", ranks}});
+    if (text.size() <= most || stacks.samples.empty()) return text;
+    if (most_frames == 1) stacks.samples.resize(stacks.samples.size() / 2);
+    most_frames = std::max<std::size_t>(most_frames, 2);
+  }
+}
+
+std::optional<LauncherStacks> launcher_stacks_from_json(std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    std::vector<StackSample> samples;
-    for (const auto& rank : json.at("ranks")) {
-      if (samples.size() == kMostRanks) return std::nullopt;
-      samples.push_back(sample_from(rank));
-    }
-    return samples;
+    std::optional<std::vector<StackSample>> samples = samples_from(json.at("ranks"));
+    if (!samples) return std::nullopt;
+    LauncherStacks stacks{.host = json.at("host").get<std::string>(),
+                          .pid = json_integer(json.at("pid")),
+                          .ranks = json_integer(json.at("count")),
+                          .samples = *std::move(samples),
+                          .problem = json.at("problem").get<std::string>()};
+    for (StackSample& sample : stacks.samples) sample.host = stacks.host;
+    return stacks;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +25,21 @@ std::string stack_text(const std::vector<StackSample>& samples);
 
 /// The same for programs: `schema` 1, 'summary', and every rank's own stack.
 std::string stack_json(const std::vector<StackSample>& samples);
+
+/// What one launcher of a job tells of its ranks.
+struct LauncherStacks {
+  std::string host;
+  pid_t pid = 0;  ///< of lrun there
+  int ranks = 0;  ///< that it has; there may be fewer samples than that
+  std::vector<StackSample> samples = {};
+  std::string problem = {};  ///< why it has no samples; empty: it has
+
+  bool operator==(const LauncherStacks&) const = default;
+};
+/// One line of JSON of at most `most` bytes: outer calls are left out first, and then ranks.
+std::string to_json_within(LauncherStacks stacks, std::size_t most);
+/// Reads such a line, as stack_samples_from_json() does; each sample gets the host.
+std::optional<LauncherStacks> launcher_stacks_from_json(std::string_view text);
 
 /// Reads the text of stack_json(), of 4096 ranks at most. Empty for text that is not JSON, lacks a field, or holds a
 /// value out of its range.

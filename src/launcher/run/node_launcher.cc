@@ -64,7 +64,9 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                     [this] {
                       if (attempts_.attempt().terminal()) attempts_.attempt().terminal()->resize();
                     },
-                .arrived = [this](const SignalArrived& signal, bool repeats) { signal_arrived(signal, repeats); }}) {
+                .arrived = [this](const SignalArrived& signal, bool repeats) { signal_arrived(signal, repeats); }}),
+      own_answers_(run_.loop, run_.look, [this] { return status(); }),
+      job_answers_(run_.loop, [this](const std::string& question) { return ask_all(question); }) {
   run_.record.set_answer(
       [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   run_.store.set_listeners([this](const std::string& line) { run_.output.sink.warn(line); },
@@ -82,6 +84,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
 }
 
 NodeLauncher::~NodeLauncher() {
+  if (facts_.job != nullptr) facts_.job->set_questions({});
+  if (run_.output.head != nullptr) run_.output.head->stop_listening();
   run_.logs.set_events({});
   run_.store.set_listeners({}, {});
 }
@@ -128,9 +132,31 @@ void NodeLauncher::begun() {
   signals_.begin(run_.loop);
   limits_.begin_run();
   run_.record.open();
-  if (facts_.job != nullptr) job_status_.emplace(run_.loop, *facts_.job, [this] { return status(); });
+  answer_others();
   // In a job the head knows since the launchers have met.
   if (run_.output.head != nullptr && facts_.job == nullptr) run_.output.head->send_begun();
+}
+
+void NodeLauncher::answer_others() {
+  if (facts_.job != nullptr) {
+    facts_.job->set_questions(
+        {.asked = [this](const std::string& question,
+                         OwnAnswers::Reply reply) { own_answers_.answer(question, std::move(reply)); },
+         .answered = [this](const std::string& answer) { job_answers_.add(answer); }});
+  }
+  if (HeadChannel* const head = run_.output.head; head != nullptr) {
+    head->listen(run_.loop, [this, head](const std::string& question) {
+      own_answers_.answer(question, [head](const std::string& answer) { head->send_told(answer); });
+    });
+  }
+}
+
+/// This launcher is one of them.
+std::size_t NodeLauncher::ask_all(const std::string& question) {
+  own_answers_.answer(question, [this](const std::string& answer) { job_answers_.add(answer); });
+  if (facts_.job == nullptr) return 1;
+  facts_.job->ask(question);
+  return static_cast<std::size_t>(attempts_.attempt().membership().num_nodes);
 }
 
 void NodeLauncher::warn_of_unread_input() {
@@ -168,8 +194,10 @@ void NodeLauncher::answer(std::string_view command, const ControlSocket::Reply& 
     return reply(Json{{"schema", 1}, {"stopping", true}}.dump());
   }
   if (command == "status") return reply(to_json(status()));
-  if (command == "job") return job_status_ ? job_status_->ask(reply) : reply(to_json(std::vector{status()}));
-  reply(Json{{"schema", 1}, {"error", "unknown command: 'status', 'job' or 'stop'"}}.dump());
+  if (command.starts_with(kJobCommand)) {
+    return job_answers_.ask(std::string(command.substr(kJobCommand.size())), reply);
+  }
+  reply(Json{{"schema", 1}, {"error", "unknown command: 'status', 'job status', 'job stack' or 'stop'"}}.dump());
 }
 
 RunStatus NodeLauncher::status() {

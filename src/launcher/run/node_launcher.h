@@ -10,15 +10,16 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/event_loop.h"
+#include "inspect/job_answers.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
 #include "report/console_reporter.h"
 #include "report/head_channel.h"
 #include "run/attempt_loop.h"
-#include "run/job_status.h"
 #include "run/launcher_signals.h"
 #include "run/one_voice_sink.h"
+#include "run/own_answers.h"
 #include "run/rank_look.h"
 #include "run/run_ending.h"
 #include "run/run_record.h"
@@ -71,7 +72,7 @@ class NodeLauncher {
   /// The same; 0 for a run that is alone.
   [[nodiscard]] int round() const;
 
-  /// Answers a command of the control socket: 'status', 'stop', or 'job' for the status of all nodes.
+  /// Answers a command of the control socket: 'status', 'stop', or 'job' and what all launchers of the job are asked.
   void answer(std::string_view command, const ControlSocket::Reply& reply);
   /// For a test: as if this signal had been read.
   void signal_received(const ReceivedSignal& signal) { signals_.received(signal); }
@@ -81,6 +82,8 @@ class NodeLauncher {
   [[nodiscard]] RunStatus status();
   Verdict run_attempts();
   void begun();
+  void answer_others();
+  std::size_t ask_all(const std::string& question);
   void print_start() const;
   void warn_of_unread_input();
   void warn_of_network();
@@ -106,7 +109,8 @@ class NodeLauncher {
   AttemptLoop attempts_;
   LauncherSignals signals_;
   std::optional<UnreadStdin> unread_input_;
-  std::optional<JobStatus> job_status_;  ///< in a job, while others see the run
+  OwnAnswers own_answers_;
+  JobAnswers job_answers_;
   Verdict verdict_;
   bool guard_died_ = false;
   bool left_nothing_ = false;

@@ -17,6 +17,7 @@ TEST(RunStatus, ALaunchersAnswerIsReadAsItWasWritten) {
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
   status.workers[0].quiet_ms = 1200;
   status.workers[0].steps = {.count = 40, .took_ms = 3900, .last_ms_ago = 20};
+  status.workers[0].use = {.lived_ms = 1000, .cpu_percent = 98, .resident_bytes = 4096, .steps_in_ks = 2500};
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
 }
 

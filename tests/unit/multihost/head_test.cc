@@ -159,6 +159,23 @@ TEST_F(HeadTest, KnowsHowFarEachHostIs) {
   EXPECT_EQ(head->last_words(), "lrun: error: the cause\nlrun: note: the verdict\n");
 }
 
+TEST_F(HeadTest, AsksHostsThatRun) {
+  std::vector<std::string> told;
+  options.told = [&](const std::string& answer) { told.push_back(answer); };
+  (void)run([&] {
+    EXPECT_EQ(head->ask("1 status"), 0U);
+    begin_all();
+    end(1);
+    EXPECT_EQ(head->ask("2 status"), 2U);
+    EXPECT_EQ(links->sent_to(0, Kind::kAsk), std::vector<std::string>{"2 status"});
+    EXPECT_THAT(links->sent_to(1, Kind::kAsk), IsEmpty());
+    from(2, Kind::kTold, "2\n{}");
+    end(0);
+    end(2);
+  });
+  EXPECT_EQ(told, std::vector<std::string>{"2\n{}"});
+}
+
 TEST_F(HeadTest, OfARunThatIsRefusedSaysNoBegin) {
   bool began = false;
   options.began = [&] { began = true; };

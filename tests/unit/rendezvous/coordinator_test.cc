@@ -39,15 +39,16 @@ TEST(Coordinator, WaitsForTheLastCallWhenEnoughAreThere) {
   EXPECT_FALSE(harness.coordinator.deadline());
 }
 
-TEST(Coordinator, PassesAQuestionForTheStatusOnAndEachAnswerBack) {
+TEST(Coordinator, PassesAQuestionOnAndEachAnswerBack) {
   Harness harness;
   harness.join_two();
-  harness.say(1, LauncherMessage::Kind::kAsk);
+  harness.coordinator.received(1, {.kind = LauncherMessage::Kind::kAsk, .text = "1 stack"}, harness.now);
   ASSERT_EQ(harness.said(), "ask>2");
+  EXPECT_EQ(harness.sent[0].message.text, "1 stack");
   LauncherMessage answer{
-      .kind = LauncherMessage::Kind::kStatus, .text = "well", .asker = harness.sent[0].message.asker};
+      .kind = LauncherMessage::Kind::kAnswer, .text = "well", .asker = harness.sent[0].message.asker};
   harness.coordinator.received(2, answer, harness.now);
-  ASSERT_EQ(harness.said(), "status>1");
+  ASSERT_EQ(harness.said(), "answer>1");
   EXPECT_EQ(harness.sent[0].message.text, "well");
   answer.asker = 7;
   harness.coordinator.received(2, answer, harness.now);

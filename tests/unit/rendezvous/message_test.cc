@@ -31,7 +31,7 @@ std::vector<LauncherMessage> messages_of_all_kinds() {
           {.kind = Kind::kReady, .round = 3},
           {.kind = Kind::kLeave},
           {.kind = Kind::kAsk, .asker = 3},
-          {.kind = Kind::kStatus, .text = "status", .asker = 3},
+          {.kind = Kind::kAnswer, .text = "status", .asker = 3},
           {.kind = Kind::kRejected, .text = "why", .hint = "what to do"},
           {.kind = Kind::kWaiting, .text = "who"},
           {.kind = Kind::kBegin, .membership = seen_by_first({test::node_at("10.0.0.1")})},

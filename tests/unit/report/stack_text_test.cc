@@ -101,5 +101,25 @@ TEST(StackText, ALongSentenceIsCut) {
             "3 more ranks elsewhere");
 }
 
+TEST(LauncherStacks, AreCutWithARemainderThatTheReaderSees) {
+  LauncherStacks stacks{.host = "b", .pid = 7, .ranks = 4};
+  for (int rank = 0; rank < 4; ++rank) {
+    stacks.samples.push_back({.rank = rank, .pid = 9, .state = 'R'});
+    for (int i = 0; i < 30; ++i) stacks.samples.back().native.push_back({"function" + std::to_string(i), "a.cc"});
+  }
+  const auto whole = launcher_stacks_from_json(to_json_within(stacks, 100'000));
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->samples[3].native.size(), 30U);
+  EXPECT_EQ(whole->samples[3].host, "b");
+  const std::string less = to_json_within(stacks, 3000);
+  EXPECT_LE(less.size(), 3000U);
+  EXPECT_EQ(launcher_stacks_from_json(less)->samples.size(), 4U) << "ranks matter more than outer calls";
+  const std::string least = to_json_within(stacks, 600);
+  EXPECT_LE(least.size(), 600U);
+  EXPECT_LT(launcher_stacks_from_json(least)->samples.size(), 4U);
+  EXPECT_EQ(launcher_stacks_from_json(least)->ranks, 4);
+  EXPECT_FALSE(launcher_stacks_from_json("{}"));
+}
+
 }  // namespace
 }  // namespace lrun::launcher
