@@ -17,16 +17,12 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ddp/flat_broadcast.h"
 #include "runtime/ddp/model_agreement.h"
+#include "runtime/ddp/shard_exchange.h"
 #include "runtime/ddp/shard_plan.h"
 
 namespace lrun {
 namespace {
-
-/// Tensors above this size are sent as they are; smaller ones are packed together up to it. Packing costs two more
-/// copies, a broadcast of its own some ten microseconds.
-constexpr std::int64_t kPackedBytes = std::int64_t{1} << 20;
 
 /// Frozen parameters have no state and are not sent.
 std::int64_t gradient_bytes_of(const at::Tensor& parameter) {
@@ -47,6 +43,10 @@ bool is_on_one_device(const torch::optim::Optimizer& optimizer) {
     return std::ranges::all_of(group.params(), [&](const at::Tensor& tensor) { return tensor.device() == device; });
   });
 }
+
+/// In memory that ranks share, or between GPUs, nothing is gained by sending and receiving at once; nor with
+/// 'shm+gloo', whose all_gather copies every byte twice more.
+bool sends_over_links(const Collectives& collectives) { return collectives.name() == "gloo"; }
 
 void refuse_coupled(const torch::optim::Optimizer& optimizer) {
   if (dynamic_cast<const torch::optim::LBFGS*>(&optimizer) == nullptr) return;
@@ -107,9 +107,7 @@ struct OptimizerShards::State {
   Collectives& collectives;
   detail::ShardPlan plan;
   std::unordered_map<const at::TensorImpl*, int> owners;
-  std::vector<detail::FlatBroadcast>
-      broadcasts;          // one an owner and extension, so that all ranks send in the same order
-  std::vector<int> roots;  // of the broadcasts
+  std::vector<detail::ShardExchange> exchanges;  // one an extension
 };
 
 void OptimizerShards::State::extend_to(const torch::optim::Optimizer& optimizer) {
@@ -132,10 +130,7 @@ void OptimizerShards::State::extend_to(const torch::optim::Optimizer& optimizer)
     owners[parameter.unsafeGetTensorImpl()] = owner;
     if (parameter.requires_grad()) shards[static_cast<std::size_t>(owner)].push_back(parameter);
   }
-  for (std::size_t owner = 0; owner < shards.size(); ++owner) {
-    broadcasts.emplace_back(shards[owner], kPackedBytes);
-    roots.push_back(static_cast<int>(owner));
-  }
+  exchanges.emplace_back(shards, sends_over_links(collectives));
 }
 
 OptimizerShards::OptimizerShards(torch::optim::Optimizer& optimizer, Collectives& collectives)
@@ -161,9 +156,7 @@ void OptimizerShards::step(torch::optim::Optimizer& optimizer) {
     }
     optimizer.step();
   }
-  for (std::size_t index = 0; index < state_->broadcasts.size(); ++index) {
-    state_->broadcasts[index].run(state_->collectives, state_->roots[index]);
-  }
+  for (auto& exchange : state_->exchanges) exchange.run(state_->collectives);
 }
 
 // Only an optimizer can write and read its own kind of state, and reading adds to the existing state.
