@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] | launches [COUNT] | programs |
-# repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
+# soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
+# launches [COUNT] | packages | programs | repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
 
 # Where many files are one unit, an #include that one of them lacks is not missed.
 soak_alone() {
@@ -9,18 +9,24 @@ soak_alone() {
   nice cmake --build build/alone --parallel "$(jobs)"
 }
 
+# bare_debian SUITE WORK: the essential packages of it in WORK/root.
+bare_debian() {
+  local suite=$1 work=$2 mirror=${LRUN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+  stage "a bare Debian $suite in $work, 2 minutes"
+  if ! debootstrap --variant=minbase "$suite" "$work/root" "$mirror" > "$work/debootstrap.log" 2>&1; then
+    tail -20 "$work/debootstrap.log"
+    fail "debootstrap failed, see $work/debootstrap.log" "LRUN_DEBIAN_MIRROR names another mirror"
+  fi
+}
+
 # A bare Debian with nothing but a clone of what is committed here, and this machine's cache.
 soak_chroot() {
   [ "$(id -u)" -eq 0 ] || fail "soak chroot needs root (debootstrap, chroot)"
   need_packages debootstrap iproute2
   need_libtorch
-  local work mirror=${LRUN_DEBIAN_MIRROR:-http://deb.debian.org/debian}
+  local work
   work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-chroot.XXXXXX")
-  stage "a bare Debian bookworm in $work, 2 minutes"
-  if ! debootstrap --variant=minbase bookworm "$work/root" "$mirror" > "$work/debootstrap.log" 2>&1; then
-    tail -20 "$work/debootstrap.log"
-    fail "debootstrap failed, see $work/debootstrap.log" "LRUN_DEBIAN_MIRROR names another mirror"
-  fi
+  bare_debian bookworm "$work"
   git clone --quiet --no-hardlinks "$root" "$work/root/root/lrun"
   local network ended=0
   for network in with without; do
@@ -46,6 +52,36 @@ in_chroot() {
     mount --bind "$2" "$1/root/.cache/lrun"
     exec chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 ${http_proxy:+http_proxy="$http_proxy"} \
       bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
+}
+
+# The programs of ./dev release on older and newer systems and on the other processor.
+soak_packages() {
+  [ "$(id -u)" -eq 0 ] || fail "soak packages needs root (debootstrap, chroot)"
+  need_packages debootstrap qemu-user libc6-arm64-cross
+  dev_release
+  stage "the wheel, installed as docs/install.md says"
+  local suite work began
+  work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-wheel.XXXXXX")
+  python3 -m venv "$work/venv"
+  began=$(date +%s%N)
+  (PATH=$work/venv/bin:$PATH
+    pip install dist/lrun-*-py3-none-manylinux_2_28_"$(uname -m)".whl)
+  note "installed in $((($(date +%s%N) - began) / 1000000)) ms"
+  sh tests/install/anywhere_test.sh "$work/venv/bin/lrun" "$(project_version)"
+  rm -rf "$work"
+  for suite in bullseye bookworm trixie; do
+    work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-$suite.XXXXXX")
+    bare_debian "$suite" "$work"
+    cp build/wheel/lrun tests/install/anywhere_test.sh "$work/root/usr/local/bin/"
+    # shellcheck disable=SC2016 # expanded by the shell inside
+    unshare --mount --propagation private sh -euc 'mount --rbind /proc "$1/proc"; mount --rbind /dev "$1/dev"
+      exec chroot "$1" env -i PATH=/usr/bin:/bin sh /usr/local/bin/anywhere_test.sh lrun "$2"' _ "$work/root" "$(project_version)"
+    rm -rf --one-file-system "$work"
+  done
+  stage "the aarch64 program below qemu"
+  printf '#!/bin/sh\nexec qemu-aarch64 -L /usr/aarch64-linux-gnu %q "$@"\n' "$PWD/build/wheel-aarch64/lrun" > build/lrun-aarch64
+  chmod +x build/lrun-aarch64
+  sh tests/install/anywhere_test.sh "$PWD/build/lrun-aarch64" "$(project_version)"
 }
 
 # The black-box cases with a launcher under AddressSanitizer, whose own memory one of them would measure, and before whose
@@ -177,9 +213,10 @@ dev_soak() {
       soak_conformance
       soak_valgrind
       soak_chroot
+      soak_packages
       soak_repeat
       ;;
-    alone | chroot | conformance | elastic | faults | launches | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, programs, repeat, tests or valgrind" ;;
+    alone | chroot | conformance | elastic | faults | launches | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, packages, programs, repeat, tests or valgrind" ;;
   esac
 }

@@ -44,7 +44,8 @@ std::uint64_t word_at(const char* bytes) noexcept {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::string_view bytes, std::uint32_t before) noexcept {
+__attribute__((target("sse4.2,crc32"))) std::uint32_t by_instruction(std::string_view bytes,
+                                                                     std::uint32_t before) noexcept {
   std::uint64_t value = ~before;
   for (; bytes.size() >= kWord; bytes.remove_prefix(kWord)) value = _mm_crc32_u64(value, word_at(bytes.data()));
   auto rest = static_cast<std::uint32_t>(value);

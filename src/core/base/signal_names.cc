@@ -2,16 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <csignal>
-#include <cstring>
 
 namespace lrun::inline core {
 
+namespace {
+
+// By number, from 1 on. The C library's own table, sigabbrev_np(), came with glibc 2.32 only.
+constexpr std::array<std::string_view, 31> kAbbreviations = {
+    "HUP",  "INT",  "QUIT", "ILL",    "TRAP",   "ABRT",  "BUS",  "FPE",  "KILL", "USR1", "SEGV",
+    "USR2", "PIPE", "ALRM", "TERM",   "STKFLT", "CHLD",  "CONT", "STOP", "TSTP", "TTIN", "TTOU",
+    "URG",  "XCPU", "XFSZ", "VTALRM", "PROF",   "WINCH", "POLL", "PWR",  "SYS"};
+static_assert(kAbbreviations[SIGCHLD - 1] == "CHLD" && kAbbreviations[SIGSYS - 1] == "SYS");
+
+}  // namespace
+
 std::string signal_name(int signal_number) {
-  const char* abbreviation = ::sigabbrev_np(signal_number);
-  if (abbreviation == nullptr) return fmt::format("signal {}", signal_number);
-  return fmt::format("SIG{}", abbreviation);
+  if (signal_number < 1 || signal_number > static_cast<int>(kAbbreviations.size()))
+    return fmt::format("signal {}", signal_number);
+  return fmt::format("SIG{}", kAbbreviations[static_cast<std::size_t>(signal_number) - 1]);
 }
 
 std::optional<int> parse_signal(std::string_view text) {
@@ -21,11 +33,9 @@ std::optional<int> parse_signal(std::string_view text) {
     return number > 0 && number < NSIG ? std::optional<int>(number) : std::nullopt;
   }
   if (text.starts_with("SIG")) text.remove_prefix(3);
-  for (int candidate = 1; candidate < NSIG; ++candidate) {
-    const char* abbreviation = ::sigabbrev_np(candidate);
-    if (abbreviation != nullptr && text == abbreviation) return candidate;
-  }
-  return std::nullopt;
+  const auto* found = std::find(kAbbreviations.begin(), kAbbreviations.end(), text);
+  if (found == kAbbreviations.end()) return std::nullopt;
+  return static_cast<int>(found - kAbbreviations.begin()) + 1;
 }
 
 std::string_view signal_meaning(int signal_number) {

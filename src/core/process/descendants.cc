@@ -183,9 +183,8 @@ pid_t parent_of(pid_t pid) { return proc_shows_us() ? shown_parent_of(pid) : 0; 
 
 std::vector<pid_t> direct_children() {
   if (!proc_shows_us()) return {};
-  const std::string path = "/proc/self/task/" + std::to_string(::gettid()) + "/children";
   constexpr std::size_t kMostBytes = std::size_t{1} << 26U;  // more than all pids that there can be
-  const std::optional<std::string> list = read_small_file(path, kMostBytes);
+  const std::optional<std::string> list = read_small_file("/proc/thread-self/children", kMostBytes);
   std::vector<pid_t> children = list ? parse_pids(*list) : children_by_scan();
   std::erase_if(children, [](pid_t pid) { return !is_our_child(pid); });
   return children;

@@ -15,6 +15,13 @@
 #include <system_error>
 #include <utility>
 
+#if !__GLIBC_PREREQ(2, 34)
+// Boost.Process calls it wherever the kernel's headers know it, also with a C library that does not.
+inline int close_range(unsigned int first, unsigned int last, int flags) {
+  return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
+}
+#endif
+
 #define BOOST_PROCESS_V2_HEADER_ONLY 1
 #define BOOST_PROCESS_USE_STD_FS 1
 #include <boost/asio/io_context.hpp>

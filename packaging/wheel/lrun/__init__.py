@@ -1,0 +1,1 @@
+"""lrun, a native launcher for distributed training. This package only finds the program: `python -m lrun` is `lrun`."""

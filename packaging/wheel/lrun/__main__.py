@@ -1,0 +1,28 @@
+"""Replaces this process by the program lrun of the same installation."""
+
+import os
+import sys
+
+
+def program():
+    """The nearest bin/lrun above this file: PREFIX/lib/python3.N/site-packages/lrun has PREFIX/bin, pip's --target its own bin."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    for _ in range(4):
+        folder = os.path.dirname(folder)
+        path = os.path.join(folder, "bin", "lrun")
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def main():
+    path = program()
+    if path:
+        os.execv(path, [path, *sys.argv[1:]])
+    sys.stderr.write("lrun: error: this installation has no program 'lrun'\n"
+                     "lrun: hint: pip install --force-reinstall lrun\n")
+    return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main())

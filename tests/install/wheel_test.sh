@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# The wheel of the launcher, installed as pip does it: the program, `python -m lrun`, manual and completions, and nothing
+# is left after it was removed. usage: wheel_test.sh LRUN SOURCE_DIR VERSION WORK_DIR
+set -euo pipefail
+lrun=$1 source=$2 version=$3 work=$4
+fail() { printf 'FAILED: %s\n' "$1"; exit 1; }
+python3 -c 'import ensurepip, venv' 2> /dev/null || { echo "this Python makes no virtual environments (python3-venv)"; exit 77; }
+rm -rf "$work"
+mkdir -p "$work/a" "$work/b"
+
+strip -o "$work/lrun" "$lrun"
+platform=linux_$(uname -m)
+wheel=$(python3 "$source/packaging/wheel/make.py" "$work/lrun" "$version" "$platform" "$work/a")
+python3 "$source/packaging/wheel/make.py" "$work/lrun" "$version" "$platform" "$work/b" > /dev/null
+cmp "$wheel" "$work/b/${wheel##*/}" || fail "made twice, the wheel differs"
+
+python3 -m venv "$work/venv"
+pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check "$@"; }
+find "$work/venv" -type f ! -name '*.pyc' | sort > "$work/before"
+pip install --quiet --no-index "$wheel"
+[ "$("$work/venv/bin/lrun" --version)" = "lrun $version" ] || fail "the program does not say its version"
+for file in man/man1/lrun.1 bash-completion/completions/lrun zsh/site-functions/_lrun fish/vendor_completions.d/lrun.fish; do
+  [ -s "$work/venv/share/$file" ] || fail "share/$file is not installed"
+done
+
+# exit_code PYTHON: a run by `PYTHON -m lrun` of which one worker fails with 3.
+exit_code() {
+  local code=0
+  # shellcheck disable=SC2016 # the worker's shell expands it
+  "$1" -m lrun --devices 2 sh -c 'exit $((LOCAL_RANK * 3))' 2> "$work/stderr" || code=$?
+  echo "$code"
+}
+[ "$(exit_code "$work/venv/bin/python")" -eq 3 ] || { cat "$work/stderr"; fail "python -m lrun does not end with the worker's code"; }
+grep -q 'rank 1 exited with code 3' "$work/stderr" || { cat "$work/stderr"; fail "python -m lrun has no verdict"; }
+
+pip uninstall --quiet --yes lrun
+find "$work/venv" -type f ! -name '*.pyc' | sort | diff "$work/before" - || fail "after it was removed, files differ"
+
+pip install --quiet --no-index --target "$work/target" "$wheel"
+export PYTHONPATH=$work/target
+[ "$(exit_code python3)" -eq 3 ] || { cat "$work/stderr"; fail "python -m lrun of pip --target does not run"; }
+rm "$work/target/bin/lrun"
+[ "$(exit_code python3)" -eq 127 ] || fail "without its program the package does not end with 127"
+grep -qF "lrun: hint: pip install --force-reinstall lrun" "$work/stderr" || fail "without its program the package has no hint"
