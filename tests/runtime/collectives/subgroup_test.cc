@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -32,12 +33,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-std::size_t files_in(const std::string& folder, const std::string& prefix = "") {
-  std::size_t files = 0;
-  for (const auto& file : std::filesystem::directory_iterator(folder)) {
-    files += file.path().filename().string().starts_with(prefix) ? 1U : 0U;
-  }
-  return files;
+std::size_t files_in(const std::string& folder) {
+  const std::filesystem::directory_iterator files(folder);
+  return static_cast<std::size_t>(std::distance(begin(files), end(files)));
 }
 
 void require_sum(Collectives& group, int mine, int expected) {
@@ -180,7 +178,6 @@ TEST_P(Subgroup, LosesARankThatLeavesAndNoOtherGroupDoes) {
 }
 
 TEST_P(Subgroup, LeavesNothingBehind) {
-  const std::size_t named = files_in("/dev/shm", "lrun");
   expect_all_well(3, [](Collectives& group) {
     const auto make_and_use = [&] {
       const auto pair = group.subgroup(group.rank() == 1 ? std::vector{1} : std::vector{2, 0});
@@ -190,14 +187,13 @@ TEST_P(Subgroup, LeavesNothingBehind) {
     group.barrier();
     const std::size_t files = files_in("/proc/self/fd");
     const std::size_t threads = files_in("/proc/self/task");
-    for (int i = 0; i < 100; ++i) make_and_use();
+    for (int i = 0; i < 30; ++i) make_and_use();
     group.barrier();
     require(GetParam() == "threads" || files_in("/proc/self/fd") == files,
             std::to_string(files_in("/proc/self/fd")) + " open files instead of " + std::to_string(files));
     require(GetParam() == "threads" || files_in("/proc/self/task") == threads,
             std::to_string(files_in("/proc/self/task")) + " threads instead of " + std::to_string(threads));
   });
-  EXPECT_EQ(files_in("/dev/shm", "lrun"), named);
 }
 
 std::string name_of_backend(const ::testing::TestParamInfo<std::string>& backend) {
@@ -209,7 +205,6 @@ INSTANTIATE_TEST_SUITE_P(All, Subgroup, ::testing::Values("threads", "shm", "glo
 class SubgroupOfProcesses : public Subgroup {};
 
 TEST_P(SubgroupOfProcesses, LosesARankThatIsKilled) {
-  const std::size_t named = files_in("/dev/shm", "lrun");
   const auto errors = run_ranks(GetParam(), 4, [](Collectives& group) {
     const auto others = group.subgroup(group.rank() == 0 ? std::vector{0} : std::vector{1, 2, 3});
     others->barrier();
@@ -221,7 +216,6 @@ TEST_P(SubgroupOfProcesses, LosesARankThatIsKilled) {
   for (const std::size_t rank : {1U, 3U}) {
     EXPECT_THAT(errors[rank], AllOf(StartsWith("PeerLost: rank 2 (pid "), HasSubstr("ended during all_reduce #2")));
   }
-  EXPECT_EQ(files_in("/dev/shm", "lrun"), named);
 }
 
 TEST_P(SubgroupOfProcesses, OutlivesItsGroup) {
