@@ -6,7 +6,8 @@ lab=${1%/*} name=${1##*/}
 read -r pid _ < /proc/self/stat  # /proc is still the machine's, and so is this number
 
 # A host has copies of the switch's mounts, which would keep the network namespaces of hosts that are lost.
-if mountpoint -q /run/netns; then umount -l /run; fi
+# (On the machine itself, /run/netns may be a mount and /run none.)
+if mountpoint -q /run/netns; then umount -l /run 2> /dev/null || umount -l /run/netns; fi
 mount -t tmpfs -o mode=755 tmpfs /run
 
 if [ "$name" = switch ]; then
