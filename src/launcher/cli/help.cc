@@ -37,7 +37,8 @@ constexpr std::string_view kExitCodes =
     "  After Ctrl-C or SIGTERM lrun stops the workers and ends by that signal.\n";
 
 constexpr std::string_view kRunMeans =
-    "RUN is the id of a run, the beginning or end of one, the name from --rdzv-id, or the directory of the run.";
+    "RUN is the id of a run, at least 3 characters of its beginning or end, the name from --rdzv-id, or the directory "
+    "of the run.";
 
 /// Words wrapped at kColumns, each line indented.
 std::string wrapped(std::string_view text, std::size_t indent) {
