@@ -27,14 +27,18 @@ bool gives_number_of_workers(const LaunchRequest& request) {
   return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() || names_hosts(request);
 }
 
+bool has_name(const Words& names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); });
+}
+
 /// The option whose whole name is `name`, or nullptr. Prefixes do not count here.
 const Flag* flag_named(std::string_view name) {
   for (const std::string_view option : kCountOptions) {
     const Flag* const flag = find_flag(option);
     Words names = long_names_of(*flag);
     if (option == "nproc-per-node") names.insert(names.end(), {"-np", "-n"});
-    const auto is_it = [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); };
-    if (std::any_of(names.begin(), names.end(), is_it)) return flag;
+    if (has_name(names, name)) return flag;
   }
   return nullptr;
 }
@@ -117,12 +121,7 @@ bool is_refusal_of(std::string_view line, const std::string& option) {
 }
 
 bool is_long_option(const std::string& option) {
-  const auto has_it = [&](const Flag& flag) {
-    const Words names = long_names_of(flag);
-    return in_this_version(flag) && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-             return folded_name(name) == folded_name(option);
-           });
-  };
+  const auto has_it = [&](const Flag& flag) { return in_this_version(flag) && has_name(long_names_of(flag), option); };
   return std::any_of(flag_table().begin(), flag_table().end(), has_it);
 }
 

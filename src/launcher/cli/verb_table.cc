@@ -230,7 +230,7 @@ std::string with_placeholder(const VerbOption& option) {
   return "--" + std::string(option.name) + (option.placeholder.empty() ? "" : " " + std::string(option.placeholder));
 }
 
-/// What 'tail', 'docker logs', 'watch' and their like call an option of a verb.
+/// The name of an option of a verb in 'tail', 'docker logs', 'watch' and their like.
 struct OtherName {
   VerbRequest::Kind verb;
   std::string_view theirs;

@@ -54,8 +54,8 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
-  const std::size_t digit = name.find_first_not_of("rank");
-  if (const auto rank = digit == std::string::npos ? std::nullopt : natural_number(name.substr(digit))) {
+  const std::string_view digits = std::string_view(name).substr(name.starts_with("rank") ? 4 : 0);
+  if (const auto rank = natural_number(digits)) {
     throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
                     "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
                         "'; the other verbs show every rank");

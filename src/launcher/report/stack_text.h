@@ -26,7 +26,7 @@ std::string stack_text(const std::vector<StackSample>& samples);
 /// The same for programs: `schema` 1, 'summary', and every rank's own stack.
 std::string stack_json(const std::vector<StackSample>& samples);
 
-/// What one launcher of a job tells of its ranks.
+/// The stacks of the ranks of one launcher of a job.
 struct LauncherStacks {
   std::string host;
   pid_t pid = 0;  ///< of lrun there

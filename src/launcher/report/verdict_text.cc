@@ -150,8 +150,7 @@ std::string surroundings_line(const Verdict& verdict, const RunFactsForText& fac
 }
 
 std::string hint_line(const FailureRecord& culprit, const RunFactsForText& facts) {
-  std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
-  if (hint.empty()) hint = facts.refused_option;
+  const std::string hint = hint_text(culprit, facts);
   return hint.empty() ? hint : message_line(Severity::kHint, terminal_safe(hint), facts.colour);
 }
 
@@ -249,6 +248,11 @@ std::string reason_text(const RunEnd& end) {
   if (end.changes_nodes()) return terminal_safe(end.who);
   const std::string reason = reason_here_text(end);
   return end.is_ours() || end.by_head ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
+}
+
+std::string hint_text(const FailureRecord& culprit, const RunFactsForText& facts) {
+  const std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
+  return hint.empty() ? facts.refused_option : hint;
 }
 
 std::string cause_text(const FailureRecord& record) {

@@ -49,6 +49,9 @@ StartProblem start_problem(const FailureRecord& record, const RunFactsForText& f
 /// 'rank 1 failed: ValueError: boom at a.py:3 in step (exit 1)', 'rank 1 died of SIGSEGV (segmentation fault)'.
 std::string cause_text(const FailureRecord& record);
 
+/// The command or change that helps against this cause. Empty: none is known.
+std::string hint_text(const FailureRecord& culprit, const RunFactsForText& facts);
+
 /// The first line of a verdict: its cause, or why the run was stopped, and for whom it had waited then.
 std::string verdict_line(const Verdict& verdict);
 

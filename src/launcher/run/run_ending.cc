@@ -55,7 +55,7 @@ std::string RunEnding::write(const RunResult& result) {
     facts.refused_option = hint_about_refused_option(*result.verdict.culprit, facts_.program, plan_.argv);
   }
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
-  write_result(result.verdict, result.records, plain_text(result.verdict, facts));
+  write_result(result.verdict, result.records, plain_text(result.verdict, facts), facts);
   facts.cause_on_screen = result.cause_on_screen;
   facts.evidence_on_screen = result.evidence_on_screen;
   std::string text;
@@ -71,7 +71,7 @@ Verdict RunEnding::start_failed(const FailureRecord& record) {
   RunFactsForText facts = text_facts();
   facts.interpreter = interpreter_of(facts_.executable);
   facts.advice = advice_about(facts_.program, facts_.executable);
-  write_result(verdict, {record}, plain_text(verdict, facts));
+  write_result(verdict, {record}, plain_text(verdict, facts), facts);
   sink_.print_of_job(verdict_text(verdict, facts));
   leave_error_file(environment_, verdict, sink_);
   return verdict;
@@ -80,7 +80,7 @@ Verdict RunEnding::start_failed(const FailureRecord& record) {
 void RunEnding::launcher_failed(const std::exception& error, int restarts, const std::vector<FailureRecord>& records) {
   Verdict verdict = judge({RunEnd::Kind::kLauncherFailed}, {});
   verdict.restarts = restarts;
-  write_result(verdict, records, message_line(Severity::kError, error.what()));
+  write_result(verdict, records, message_line(Severity::kError, error.what()), text_facts());
 }
 
 /// The text about the core dump, or why there is none. Empty: the user asked for none, or none is to be expected.
@@ -99,14 +99,9 @@ std::string RunEnding::core_dump_of(const RunResult& result) const {
   return describe_core_dump(process, CorePattern::of_this_machine());
 }
 
-void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records,
-                             const std::string& text) {
-  std::string hint;
-  if (verdict.culprit) {
-    hint = hint_for(*verdict.culprit, facts_.python, plan_.setup.core_dumps);
-    if (hint.empty()) hint = hint_about_refused_option(*verdict.culprit, facts_.program, plan_.argv);
-  }
-  record_.write_result(verdict, records, text, hint);
+void RunEnding::write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text,
+                             const RunFactsForText& facts) {
+  record_.write_result(verdict, records, text, verdict.culprit ? hint_text(*verdict.culprit, facts) : std::string());
 }
 
 std::string job_result_text(const Verdict& verdict) {

@@ -52,7 +52,8 @@ class RunEnding {
 
  private:
   [[nodiscard]] std::string core_dump_of(const RunResult& result) const;
-  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text);
+  void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text,
+                    const RunFactsForText& facts);
 
   const LaunchPlan& plan_;
   const Environment& environment_;
