@@ -42,7 +42,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTick = 100ms;
-constexpr auto kMomentToEnd = 1s;                      // of a process whose connections are already closed
+constexpr auto kMomentToEnd = 1s;                      // of a process whose connections are closed, or of its last data
 constexpr std::string_view kLeft = " left the group";  // the ranks that hear it add during what
 
 struct InFlight {
@@ -348,12 +348,23 @@ class NcclCollectives final : public GroupMember {
   void look_at(const InFlight& oldest) {
     const auto peer = group_.ended_peer();  // asked first: a rank says why it fails, and then ends
     if (const auto said = hear(oldest)) return fail(*said, false);
-    if (peer) return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
+    if (peer) {
+      if (ends_soon(oldest)) return;
+      return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
+    }
     if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
       return fail(lost_rank(error, oldest), true);
     }
     if (const auto difference = compare(oldest)) return fail(*difference, true);
     if (std::chrono::steady_clock::now() >= oldest.deadline) time_out(oldest);
+  }
+
+  /// A rank that has done its part of an operation may end before this one has what is already on its way.
+  [[nodiscard]] static bool ends_soon(const InFlight& work) {
+    for (Backoff backoff(std::chrono::steady_clock::now() + kMomentToEnd, 20ms); !backoff.is_over(); backoff.sleep()) {
+      if (work.end->is_reached()) return true;
+    }
+    return false;
   }
 
   /// NCCL notices a closed connection, not whose it was.
