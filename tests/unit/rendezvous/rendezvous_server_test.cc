@@ -105,7 +105,7 @@ TEST(RendezvousServer, EndsWhereTheConnectionsOfMostAreClosedAndTheyStillListen)
   for (const bool live : {true, false}) {
     PatientLoop patient;
     RendezvousServer leader(patient.loop, {.reach = StoreReach::kLoopback,
-                                           .times = {.join = kPatience, .last_call = 1ms, .heartbeat = 2s},
+                                           .times = {.join = kPatience, .last_call = kPatience, .heartbeat = 2s},
                                            .merge = test::joined,
                                            .members_elect_leader = true});
     std::vector<Fd> standbys;
