@@ -20,22 +20,32 @@ project_version() { sed -n 's/^project(lrun VERSION \([0-9.]*\) .*/\1/p' CMakeLi
 # glibc_floor PROGRAM: the newest version of glibc of which it takes a symbol.
 glibc_floor() { readelf --wide --dyn-syms "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1; }
 
-# wheel_of PROCESSOR PRESET
-wheel_of() {
-  local processor=$1 preset=$2 program=build/$2/lrun
+# packages_of PROCESSOR PRESET: the launcher, compiled, as a wheel, an archive and a package for Debian.
+packages_of() {
+  local processor=$1 preset=$2 program=build/$2/lrun version
+  version=$(project_version)
   configure_options=(-DLRUN_ZIG="$zig")
   configure_and_build "$preset"
   configure_options=()
   [ "$(glibc_floor "$program")" = GLIBC_2.28 ] || fail "$program needs $(glibc_floor "$program"), not GLIBC_2.28"
-  python3 packaging/wheel/make.py "$program" "$(project_version)" "manylinux_2_28_$processor" dist
+  python3 packaging/make.py wheel "$program" "$version" "manylinux_2_28_$processor" dist
+  python3 packaging/make.py archive "$program" "$version" "$processor" dist
+  python3 packaging/make.py deb "$program" "$version" "$processor" dist
 }
 
 dev_release() {
+  local version
   need_packages "${build_packages[@]}"
   need_zig
+  version=$(project_version)
+  # The time that all files carry: that of the commit.
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) || fail "./dev release packs what is committed: it needs a clone of the repository"
+  export SOURCE_DATE_EPOCH
   rm -rf dist
   mkdir dist
-  wheel_of x86_64 wheel
-  wheel_of aarch64 wheel-aarch64
-  (cd dist && sha256sum -- *.whl > SHA256SUMS && ls -l)
+  packages_of x86_64 wheel
+  packages_of aarch64 wheel-aarch64
+  git archive --format=tar --prefix="lrun-$version/" HEAD | gzip -9n > "dist/lrun-$version.tar.gz"
+  python3 packaging/make.py spdx "$version" dist
+  (cd dist && sha256sum -- lrun* > SHA256SUMS && ls -l)
 }

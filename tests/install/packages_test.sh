@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The wheel of the launcher, installed as pip does it: the program, `python -m lrun`, manual and completions, and nothing
-# is left after it was removed. usage: wheel_test.sh LRUN SOURCE_DIR VERSION WORK_DIR
+# The packages of the launcher. The wheel, installed as pip does it: the program, `python -m lrun`, manual and completions,
+# and nothing is left after it was removed. The archive and Debian's package, unpacked: the same files. Made twice, all are
+# equal. usage: packages_test.sh LRUN SOURCE_DIR VERSION WORK_DIR
 set -euo pipefail
 lrun=$1 source=$2 version=$3 work=$4
 fail() { printf 'FAILED: %s\n' "$1"; exit 1; }
@@ -9,10 +10,25 @@ rm -rf "$work"
 mkdir -p "$work/a" "$work/b"
 
 strip -o "$work/lrun" "$lrun"
-platform=linux_$(uname -m)
-wheel=$(python3 "$source/packaging/wheel/make.py" "$work/lrun" "$version" "$platform" "$work/a")
-python3 "$source/packaging/wheel/make.py" "$work/lrun" "$version" "$platform" "$work/b" > /dev/null
-cmp "$wheel" "$work/b/${wheel##*/}" || fail "made twice, the wheel differs"
+processor=$(uname -m)
+for folder in a b; do
+  make() { python3 "$source/packaging/make.py" "$1" "$work/lrun" "$version" "$2" "$work/$folder"; }
+  wheel=$(make wheel "linux_$processor")
+  archive=$(make archive "$processor")
+  [ ! -x /usr/bin/dpkg-deb ] || deb=$(make deb "$processor")
+done
+diff -r "$work/a" "$work/b" || fail "made twice, a package differs"
+
+tar -xzf "$archive" -C "$work" --transform 's|^[^/]*|archive|'
+cmp "$work/lrun" "$work/archive/bin/lrun"
+grep -q 'toml++: MIT, copyright 2020-2022 Mark Gillard' "$work/archive/share/doc/lrun/NOTICE" || fail "the archive has no notices"
+if [ -n "${deb:-}" ]; then
+  dpkg-deb --extract "$deb" "$work/deb"
+  cmp "$work/lrun" "$work/deb/usr/bin/lrun"
+  cmp "$source/man/lrun.1" <(gzip -dc "$work/deb/usr/share/man/man1/lrun.1.gz")
+  [ "$(dpkg-deb --field "$deb" Version)" = "$version" ] || fail "Debian's package is not of version $version"
+  [ -z "$(find "$work/deb" ! -type d -perm /022)" ] || fail "others may write what Debian's package installs"
+fi
 
 python3 -m venv "$work/venv"
 pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check "$@"; }

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""make.py KIND [PROGRAM] VERSION PROCESSOR FOLDER: writes a package of one native lrun into FOLDER, and prints its path.
+
+  wheel PROGRAM VERSION PLATFORM FOLDER     lrun-VERSION-py3-none-PLATFORM.whl, for pip
+  archive PROGRAM VERSION PROCESSOR FOLDER  lrun-VERSION-linux-PROCESSOR.tar.gz, to unpack below any prefix
+  deb PROGRAM VERSION PROCESSOR FOLDER      lrun_VERSION_ARCHITECTURE.deb, for Debian and Ubuntu
+  spdx VERSION FOLDER                       lrun-VERSION.spdx.json, what is compiled in, and its licences
+
+Equal files give equal bytes; SOURCE_DATE_EPOCH is the time that they carry, in seconds, 1980 by default.
+"""
+
+import base64
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+
+import components
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TIME = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))
+SUMMARY = "native launcher for distributed training that says what went wrong"
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: lrun
+Version: {version}
+Summary: A {summary}
+License: Apache-2.0
+License-File: LICENSE
+License-File: NOTICE
+Requires-Python: >=3.7
+Classifier: Environment :: Console
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C++
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
+Description-Content-Type: text/markdown
+
+{readme}"""
+
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: lrun
+Root-Is-Purelib: false
+Tag: py3-none-{platform}
+"""
+
+CONTROL = """\
+Package: lrun
+Version: {version}
+Architecture: {architecture}
+Maintainer: lrun developers <developers@lrun.invalid>
+Installed-Size: {kilobytes}
+Depends: libc6 (>= 2.28)
+Suggests: python3
+Section: science
+Priority: optional
+Description: {summary}
+ lrun starts one process a GPU on one machine or many, sets the variables that
+ torchrun sets, supervises and restarts them, and explains why a run failed.
+"""
+
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+# Files of the source tree, and where an installation has them below its prefix.
+SHARED = {
+    "man/lrun.1": "share/man/man1/lrun.1",
+    "completions/lrun.bash": "share/bash-completion/completions/lrun",
+    "completions/_lrun": "share/zsh/site-functions/_lrun",
+    "completions/lrun.fish": "share/fish/vendor_completions.d/lrun.fish",
+}
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def of_source(path):
+    return read(os.path.join(SOURCE, path))
+
+
+def installed(program):
+    """Path below the prefix to bytes; what is in bin can be executed."""
+    return {"bin/lrun": read(program)} | {place: of_source(source) for source, place in SHARED.items()}
+
+
+def is_executable(path):
+    return os.path.basename(os.path.dirname(path)) in ("bin", "scripts")
+
+
+def wheel(program, version, platform, folder):
+    data, info = f"lrun-{version}.data", f"lrun-{version}.dist-info"
+    files = {}
+    for place, content in installed(program).items():
+        kind, _, rest = place.partition("/")
+        files[f"{data}/scripts/{rest}" if kind == "bin" else f"{data}/data/{place}"] = content
+    for name in ("__init__.py", "__main__.py"):
+        files[f"lrun/{name}"] = of_source(f"packaging/python/{name}")
+    files[f"{info}/LICENSE"] = of_source("LICENSE")
+    files[f"{info}/NOTICE"] = components.notice().encode()
+    readme = of_source("README.md").decode()
+    files[f"{info}/METADATA"] = METADATA.format(version=version, summary=SUMMARY, readme=readme).encode()
+    files[f"{info}/WHEEL"] = WHEEL.format(platform=platform).encode()
+    record = "".join(f"{path},sha256={digest(content)},{len(content)}\n" for path, content in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    path = os.path.join(folder, f"lrun-{version}-py3-none-{platform}.whl")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive_file:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, max(time.gmtime(TIME)[:6], (1980, 1, 1, 0, 0, 0)))
+            # With the bits of a regular file: pip takes the execute bits away from anything else.
+            entry.external_attr = (0o100755 if is_executable(name) else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive_file.writestr(entry, content)
+    return path
+
+
+def digest(content):
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def archive(program, version, processor, folder):
+    name = f"lrun-{version}-linux-{processor}"
+    files = installed(program) | {f"share/doc/lrun/{file}": of_source(file) for file in ("LICENSE", "README.md")}
+    files["share/doc/lrun/NOTICE"] = components.notice().encode()
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as members:
+        for place, content in sorted(files.items()):
+            member = tarfile.TarInfo(f"{name}/{place}")
+            member.size, member.mtime, member.mode = len(content), TIME, 0o755 if is_executable(place) else 0o644
+            members.addfile(member, io.BytesIO(content))
+    path = os.path.join(folder, f"{name}.tar.gz")
+    with open(path, "wb") as file:
+        file.write(gzip.compress(tar.getvalue(), mtime=TIME))
+    return path
+
+
+def copyright_file():
+    """Debian's form of NOTICE, which Debian's common licences make shorter."""
+    head = ("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: lrun\n\n"
+            "Files: *\nCopyright: 2026 the lrun authors\nLicense: Apache-2.0\n"
+            " On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n"
+            "Comment: compiled into the program are libraries, with these notices.\n")
+    return head + "".join(f" {line}\n" if line else " .\n" for line in components.notice().splitlines())
+
+
+def debian_files(program, version):
+    """Path below / to bytes: the manual and the changelog compressed, and zsh's completion where Debian's zsh looks."""
+    date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(TIME))
+    changelog = f"lrun ({version}) unstable; urgency=medium\n\n  * Version {version}.\n\n -- lrun developers <developers@lrun.invalid>  {date}\n"
+    files = {"usr/share/doc/lrun/copyright": copyright_file().encode(),
+             "usr/share/doc/lrun/changelog.gz": gzip.compress(changelog.encode(), mtime=0)}
+    for place, content in installed(program).items():
+        place = place.replace("zsh/site-functions", "zsh/vendor-completions")
+        if place.startswith("share/man/"):
+            place, content = f"{place}.gz", gzip.compress(content, mtime=0)
+        files[f"usr/{place}"] = content
+    return files
+
+
+def write(path, content, mode):
+    os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+    os.chmod(path, mode)
+
+
+def deb(program, version, processor, folder):
+    architecture = ARCHITECTURES[processor]
+    files = debian_files(program, version)
+    path = os.path.join(folder, f"lrun_{version}_{architecture}.deb")
+    os.umask(0o022)
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        for place, content in files.items():
+            write(os.path.join(root, place), content, 0o755 if is_executable(place) else 0o644)
+        kilobytes = sum(-(-len(content) // 1024) for content in files.values())
+        control = CONTROL.format(version=version, architecture=architecture, kilobytes=kilobytes, summary=SUMMARY)
+        sums = "".join(f"{hashlib.md5(content).hexdigest()}  {place}\n" for place, content in sorted(files.items()))
+        write(os.path.join(root, "DEBIAN/control"), control.encode(), 0o644)
+        write(os.path.join(root, "DEBIAN/md5sums"), sums.encode(), 0o644)
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, path], check=True,
+                       stdout=subprocess.DEVNULL, env=os.environ | {"SOURCE_DATE_EPOCH": str(TIME)})
+    return path
+
+
+def spdx(version, folder):
+    path = os.path.join(folder, f"lrun-{version}.spdx.json")
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(TIME))
+    write(os.path.abspath(path), components.spdx(version, created).encode(), 0o644)
+    return path
+
+
+def main():
+    kinds = {"wheel": (wheel, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 2)}
+    kind, arguments = sys.argv[1:2], sys.argv[2:]
+    if not kind or kind[0] not in kinds or len(arguments) != kinds[kind[0]][1]:
+        sys.exit(__doc__)
+    print(kinds[kind[0]][0](*arguments))
+
+
+if __name__ == "__main__":
+    main()
