@@ -7,7 +7,7 @@ import uuid
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
-# name, Debian's package (or a version), SPDX licence, copyright
+# name, Debian's package or 'zig', SPDX licence, copyright
 COMPONENTS = [
     ("Boost", "libboost1.81-dev", "BSL-1.0", "Christopher M. Kohlhoff, Klemens D. Morgenstern, Vinnie Falco and the Boost contributors"),
     ("CLI11", "libcli11-dev", "BSD-3-Clause", "2017-2020 University of Cincinnati, developed by Henry Schreiner under NSF AWARD 1414736"),
@@ -15,14 +15,12 @@ COMPONENTS = [
     ("nlohmann-json", "nlohmann-json3-dev", "MIT", "2013-2022 Niels Lohmann, 2009 Florian Loitsch, 2008-2009 Bjoern Hoehrmann"),
     ("spdlog", "libspdlog-dev", "MIT", "2014-2016 Gabi Melman"),
     ("toml++", "libtomlplusplus-dev", "MIT", "2020-2022 Mark Gillard, 2008-2009 Bjoern Hoehrmann"),
-    ("LLVM libc++, libc++abi, libunwind and compiler-rt (in zig)", "0.17.1", "Apache-2.0 WITH LLVM-exception", "the LLVM project"),
+    ("LLVM libc++, libc++abi, libunwind and compiler-rt (in zig)", "zig", "Apache-2.0 WITH LLVM-exception", "the LLVM project"),
 ]
 
 
 def version_of(package):
     """The version of a Debian package on this machine, without Debian's additions."""
-    if package[0].isdigit():
-        return package
     query = ["dpkg-query", "--show", "--showformat", "${source:Upstream-Version}", package]
     return subprocess.run(query, check=True, capture_output=True, text=True).stdout.split("+")[0]
 
@@ -37,7 +35,7 @@ def notice():
     return "\n".join(lines) + "\n"
 
 
-def spdx(version, created):
+def spdx(version, zig_version, created):
     """The list as SPDX 2.3. created: '2026-11-27T00:00:00Z'"""
     def package(identifier, name, package_version, licence, holders):
         return {"SPDXID": identifier, "name": name, "versionInfo": package_version, "downloadLocation": "NOASSERTION",
@@ -47,7 +45,8 @@ def spdx(version, created):
     relations = [("SPDXRef-DOCUMENT", "DESCRIBES", "SPDXRef-lrun")]
     for number, (name, source, licence, holders) in enumerate(COMPONENTS):
         identifier = f"SPDXRef-component-{number}"
-        packages.append(package(identifier, name, version_of(source), licence, holders))
+        component_version = zig_version if source == "zig" else version_of(source)
+        packages.append(package(identifier, name, component_version, licence, holders))
         relations.append(("SPDXRef-lrun", "CONTAINS", identifier))
     name = f"lrun-{version}"
     document = {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": name,

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""make.py KIND [PROGRAM] VERSION PROCESSOR FOLDER: writes a package of one native lrun into FOLDER, and prints its path.
+"""make.py KIND ARGUMENTS...: writes a package of one native lrun, or the list of what is in it, into FOLDER, and prints its path.
 
   wheel PROGRAM VERSION PLATFORM FOLDER     lrun-VERSION-py3-none-PLATFORM.whl, for pip
   archive PROGRAM VERSION PROCESSOR FOLDER  lrun-VERSION-linux-PROCESSOR.tar.gz, to unpack below any prefix
   deb PROGRAM VERSION PROCESSOR FOLDER      lrun_VERSION_ARCHITECTURE.deb, for Debian and Ubuntu
-  spdx VERSION FOLDER                       lrun-VERSION.spdx.json, what is compiled in, and its licences
+  spdx VERSION ZIG_VERSION FOLDER           lrun-VERSION.spdx.json, what is compiled in, and its licences
 
 Equal files give equal bytes; SOURCE_DATE_EPOCH is the time that they carry, in seconds, 1980 by default.
 """
@@ -190,15 +190,15 @@ def deb(program, version, processor, folder):
     return path
 
 
-def spdx(version, folder):
+def spdx(version, zig_version, folder):
     path = os.path.join(folder, f"lrun-{version}.spdx.json")
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(TIME))
-    write(os.path.abspath(path), components.spdx(version, created).encode(), 0o644)
+    write(os.path.abspath(path), components.spdx(version, zig_version, created).encode(), 0o644)
     return path
 
 
 def main():
-    kinds = {"wheel": (wheel, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 2)}
+    kinds = {"wheel": (wheel, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 3)}
     kind, arguments = sys.argv[1:2], sys.argv[2:]
     if not kind or kind[0] not in kinds or len(arguments) != kinds[kind[0]][1]:
         sys.exit(__doc__)

@@ -11,12 +11,13 @@ mkdir -p "$work/a" "$work/b"
 
 strip -o "$work/lrun" "$lrun"
 processor=$(uname -m)
-for folder in a b; do
-  make() { python3 "$source/packaging/make.py" "$1" "$work/lrun" "$version" "$2" "$work/$folder"; }
-  wheel=$(make wheel "linux_$processor")
-  archive=$(make archive "$processor")
-  [ ! -x /usr/bin/dpkg-deb ] || deb=$(make deb "$processor")
-done
+# make KIND PLATFORM: the package, made twice. Prints the path of the second one.
+make() {
+  for folder in a b; do python3 "$source/packaging/make.py" "$1" "$work/lrun" "$version" "$2" "$work/$folder"; done | tail -1
+}
+wheel=$(make wheel "linux_$processor")
+archive=$(make archive "$processor")
+! command -v dpkg-deb > /dev/null || deb=$(make deb "$processor")
 diff -r "$work/a" "$work/b" || fail "made twice, a package differs"
 
 tar -xzf "$archive" -C "$work" --transform 's|^[^/]*|archive|'

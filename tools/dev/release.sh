@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # release: in dist/ what others can install, for both processors.
 
-zig_home=$LRUN_CACHE/zig-0.17.1
-zig_package=ziglang==0.17.1
+zig_version=0.17.1
+zig_home=$LRUN_CACHE/zig-$zig_version
 
 # need_zig: the compiler whose programs run on any Linux, as a Python package of 80 MB.
 need_zig() {
@@ -11,7 +11,7 @@ need_zig() {
   need_packages python3 python3-venv
   stage "fetching zig into $zig_home (80 MB, half a minute)"
   python3 -m venv --clear "$zig_home"
-  "$zig_home/bin/pip" install --quiet "$zig_package"
+  "$zig_home/bin/pip" install --quiet "ziglang==$zig_version"
   ln -s "$("$zig_home/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')/zig" "$zig"
 }
 
@@ -46,6 +46,6 @@ dev_release() {
   packages_of x86_64 wheel
   packages_of aarch64 wheel-aarch64
   git archive --format=tar --prefix="lrun-$version/" HEAD | gzip -9n > "dist/lrun-$version.tar.gz"
-  python3 packaging/make.py spdx "$version" dist
+  python3 packaging/make.py spdx "$version" "$zig_version" dist
   (cd dist && sha256sum -- lrun* > SHA256SUMS && ls -l)
 }

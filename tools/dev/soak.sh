@@ -85,7 +85,7 @@ soak_packages() {
         sh /anywhere_test.sh lrun $2
         dpkg --purge lrun
         ! find / -xdev -name \*lrun\* ! -name lrun.deb | grep -v ^/var/log/"' _ "$work/root" "$version" ||
-      fail "the package for Debian does not do on $suite"
+      fail "Debian's package does not work on $suite"
     rm -rf --one-file-system "$work"
   done
   stage "the aarch64 program below qemu"

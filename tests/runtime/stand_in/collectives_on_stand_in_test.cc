@@ -11,7 +11,6 @@
 #include <lrun/error.h>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,7 +19,6 @@
 #include "runtime/stand_in/communicators.h"
 #include "runtime/stand_in/expectations.h"
 #include "runtime/stand_in/machine.h"
-#include "runtime/stand_in/operators.h"
 #include "runtime/stand_in/rank_threads.h"
 #include "runtime/stand_in/script.h"
 #include "runtime/support/exchange_on_gpu.h"
@@ -298,26 +296,16 @@ TEST(NcclOnStandIn, TellsAllRanksOfOneThatEnds) {
 }
 
 TEST(NcclOnStandIn, LetsAnOperationEndAfterARankThatHasDoneItsPart) {
-  provide_operators();
   begin_run(1, 100ms);  // longer than the watchdog waits between two looks
   RankThreads ranks(2, 30s);
-  const auto use = [&](int rank) {
-    const std::unique_ptr<Collectives> group = ranks.join(rank);
-    at::Tensor tensor = at::full({4}, rank, on_device_of(*group));
-    group->broadcast(tensor, 1);
-    if (rank == 1) ranks.leave(rank);
+  const auto body = [&](Collectives& group) {
+    at::Tensor tensor = at::full({4}, group.rank(), on_device_of(group));
+    group.broadcast(tensor, 1);
+    if (group.rank() == 1) ranks.leave(1);
     require_equal(tensor.cpu(), at::full({4}, 1, at::kFloat), "the broadcast");
-    group->barrier();
+    group.barrier();
   };
-  std::string error;
-  std::thread other([&] {
-    ::cudaSetDevice(1);
-    error = text_of_error([&] { use(1); });
-  });
-  ::cudaSetDevice(0);
-  EXPECT_EQ(text_of_error([&] { use(0); }), "");
-  other.join();
-  EXPECT_EQ(error, "");
+  EXPECT_THAT(run_on_stand_in(ranks, body), Each(std::string()));
 }
 
 TEST(NcclOnStandIn, TellsAllRanksOfAnAbortInTheMiddle) {

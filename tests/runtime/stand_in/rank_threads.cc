@@ -96,13 +96,11 @@ std::string text_of_error(const std::function<void()>& function) {
   return plain.empty() ? other : plain;
 }
 
-std::vector<std::string> run_on_stand_in(int world_size, const detail::testing::RankBody& body,
-                                         std::chrono::milliseconds timeout) {
+std::vector<std::string> run_on_stand_in(RankThreads& ranks, const detail::testing::RankBody& body) {
   provide_operators();
-  RankThreads ranks(world_size, timeout);
-  std::vector<std::string> errors(static_cast<std::size_t>(world_size));
+  std::vector<std::string> errors(static_cast<std::size_t>(ranks.world_size()));
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < world_size; ++rank) {
+  for (int rank = 0; rank < ranks.world_size(); ++rank) {
     threads.emplace_back([&, rank] {
       ::cudaSetDevice(rank);
       errors[static_cast<std::size_t>(rank)] = text_of_error([&] { body(*ranks.join(rank)); });
@@ -111,6 +109,12 @@ std::vector<std::string> run_on_stand_in(int world_size, const detail::testing::
   }
   for (std::thread& thread : threads) thread.join();
   return errors;
+}
+
+std::vector<std::string> run_on_stand_in(int world_size, const detail::testing::RankBody& body,
+                                         std::chrono::milliseconds timeout) {
+  RankThreads ranks(world_size, timeout);
+  return run_on_stand_in(ranks, body);
 }
 
 }  // namespace lrun::test::stand_in

@@ -28,6 +28,7 @@ class RankThreads {
   std::unique_ptr<Collectives> join(int rank);
   /// The rank's process has ended, as the others see it.
   void leave(int rank);
+  [[nodiscard]] int world_size() const { return world_size_; }
 
  private:
   std::string share(int rank, const std::string& text);
@@ -52,6 +53,7 @@ std::string text_of_error(const std::function<void()>& function);
 
 /// Runs `body` as every rank: a thread, whose current device is the rank. A rank that throws destroys its group and
 /// leaves. \return  of each rank its text_of_error().
+std::vector<std::string> run_on_stand_in(RankThreads& ranks, const detail::testing::RankBody& body);
 std::vector<std::string> run_on_stand_in(int world_size, const detail::testing::RankBody& body,
                                          std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
