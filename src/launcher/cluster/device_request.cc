@@ -14,10 +14,20 @@ namespace {
 using Kind = DeviceRequest::Kind;
 using Parsed = std::variant<DeviceRequest, DeviceProblem>;
 
-/// People copy "0,2" with its quotes from YAML and JSON.
+/// People copy "0, 2" with its quotes from YAML and JSON. A blank between two words stays: '2 4' is not 24.
 std::string without_blanks_and_quotes(std::string_view text) {
-  std::string bare(text);
-  std::erase_if(bare, [](char letter) { return std::string_view(" \t\"'").find(letter) != std::string_view::npos; });
+  std::string bare;
+  bool blank = false;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\'') continue;
+    if (letter == ' ' || letter == '\t') {
+      blank = true;
+      continue;
+    }
+    if (blank && !bare.empty() && bare.back() != ',' && letter != ',') bare += ' ';
+    blank = false;
+    bare += letter;
+  }
   return bare;
 }
 
@@ -43,9 +53,14 @@ Parsed parse_list(std::string_view list, int most) {
   return request;
 }
 
-/// '0,1,2' for '0-2', and '1,' for 'cuda:1'. Empty for anything else.
+/// '0,2' for '0 2', '0,1,2' for '0-2', and '1,' for 'cuda:1'. Empty for anything else.
 std::string list_meant_by(std::string_view text) {
   constexpr int kMost = 64;
+  if (text.find(' ') != std::string_view::npos && text.find_first_not_of(" 0123456789") == std::string_view::npos) {
+    std::string list(text);
+    std::replace(list.begin(), list.end(), ' ', ',');
+    return list;
+  }
   const std::size_t colon = text.find(':');
   const auto device = colon == std::string_view::npos ? std::nullopt : natural_number(text.substr(colon + 1));
   if (device) return std::to_string(*device) + ",";
@@ -56,6 +71,14 @@ std::string list_meant_by(std::string_view text) {
   std::string list = std::to_string(*first);
   for (int id = *first + 1; id <= *last; ++id) list += "," + std::to_string(id);
   return list;
+}
+
+/// For what is neither a count nor a list; empty when nothing is near.
+std::string hint_about(const std::string& text) {
+  if (const std::string list = list_meant_by(text); !list.empty()) return did_you_mean(list);
+  if (text == "cpu" || text == "tpu") return "'--accelerator " + text + "' is the kind, and '--devices' how many";
+  if (text == "all" || text == "gpu" || text == "gpus" || text == "cuda") return did_you_mean("-1");
+  return nearest_hint(text, {"auto"});
 }
 
 }  // namespace
@@ -111,13 +134,12 @@ Parsed parse_devices(std::string_view text, int most) {
   if (is_device_list(bare)) return parse_list(bare, most);
   const auto count = whole_number<int>(bare);
   if (!count) {
-    std::string hint = bare == "all" ? did_you_mean("-1") : nearest_hint(lower_case(bare), {"auto"});
-    if (const std::string list = list_meant_by(lower_case(bare)); !list.empty()) hint = did_you_mean(list);
+    const std::string hint = hint_about(lower_case(bare));
     return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
   }
   if (*count == 0) return DeviceProblem{"asks for no device", {}, "'0,' is only device 0"};
   if (*count < 0) return DeviceProblem{"out of range", {}, "'-1' is all GPUs"};
-  if (*count > most) return DeviceProblem{"out of range", std::to_string(most)};
+  if (*count > most) return DeviceProblem{"more than " + std::to_string(most) + " devices", std::to_string(most)};
   return DeviceRequest{Kind::kCount, *count};
 }
 

@@ -47,7 +47,18 @@ TEST(ParseDevices, RefusesEverythingElse) {
 TEST(ParseDevices, SaysWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(problem("eight"), "neither a count nor a list of devices | 2");
   EXPECT_EQ(problem("atuo"), "neither a count nor a list of devices | did you mean 'auto'?");
+  EXPECT_EQ(problem("gpu"), "neither a count nor a list of devices | did you mean '-1'?");
+  EXPECT_EQ(problem("CPU"),
+            "neither a count nor a list of devices | '--accelerator cpu' is the kind, and '--devices' how many");
+  EXPECT_EQ(problem("99999999"), "more than 65536 devices | 65536");
   EXPECT_EQ(problem("1,01"), "names device 1 twice | name every device once");
+}
+
+TEST(ParseDevices, DoesNotJoinNumbersWithABlankBetweenThem) {
+  EXPECT_EQ(problem("2 4"), "neither a count nor a list of devices | did you mean '2,4'?");
+  EXPECT_EQ(problem("0 1,2"), "'0 1' is not the number of a device | 0,2");
+  EXPECT_EQ(devices(" 8 "), (DeviceRequest{Kind::kCount, 8}));
+  EXPECT_EQ(devices("'0 , 2'").ids, (std::vector<std::string>{"0", "2"}));
 }
 
 TEST(DeviceRequestText, IsReadAsTheSameRequest) {
