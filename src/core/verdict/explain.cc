@@ -70,6 +70,13 @@ bool gave_up_waiting(const FailureRecord& record, const EndFacts& facts) {
                                                  [](const std::string& line) { return has_any(line, kTimeoutWords); });
 }
 
+/// The other end was no rank but a process that the program started, such as a data loader's worker.
+bool lost_own_child(const FailureRecord& record) {
+  return std::any_of(record.evidence.begin(), record.evidence.end(), [](const std::string& line) {
+    return line.find("/multiprocessing/connection.py") != std::string::npos;
+  });
+}
+
 Cause classify(const FailureRecord& record, const EndFacts& facts) {
   if (record.ending == Ending::kExecFailed) return Cause::kExecFailed;
   if (record.ending == Ending::kLost) return Cause::kLost;
@@ -83,7 +90,7 @@ Cause classify(const FailureRecord& record, const EndFacts& facts) {
   }
   if (record.ended_by(SIGBUS) && facts.shared_memory_full) return Cause::kSharedMemoryFull;
   if (gave_up_waiting(record, facts)) return Cause::kWatchdogAbort;
-  if (ended_with(record, kPeerWords)) return Cause::kPeerLost;
+  if (ended_with(record, kPeerWords) && !lost_own_child(record)) return Cause::kPeerLost;
   return record.ending == Ending::kSignaled ? Cause::kFatalSignal : Cause::kOwnError;
 }
 

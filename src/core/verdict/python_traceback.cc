@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/split.h"
 #include "verdict/has_any.h"
 
 namespace lrun::inline core {
@@ -115,6 +116,8 @@ void add_message(PrintedError& printed, const Lines& lines, std::size_t named) {
     const bool ends =
         line.empty() || line.find(kHeader) != std::string_view::npos || line.starts_with("terminate called ");
     if (i > named && ends) break;
+    // 'RuntimeError: Error(s) in loading state_dict for Net:' says it in the next line.
+    if (i == named + 1 && printed.error.ends_with(':')) printed.error.append(" ").append(trimmed(line));
     printed.lines.emplace_back(line);
   }
 }
@@ -250,9 +253,17 @@ std::optional<FoundError> read_interpreter_error(const Lines& lines, std::size_t
 /// Parts of paths of files that do not belong to the user's program. PyTorch's own folders are among them: it may run
 /// from where it was built.
 constexpr std::array kForeignFolders{
-    std::string_view("/site-packages/"),     std::string_view("/dist-packages/"),  std::string_view("/lib/python"),
-    std::string_view("/torch/distributed/"), std::string_view("/torch/autograd/"), std::string_view("/torch/nn/"),
-    std::string_view("/torch/utils/"),       std::string_view("/torch/_"),
+    std::string_view("/site-packages/"),
+    std::string_view("/dist-packages/"),
+    std::string_view("/lib/python"),
+    std::string_view("/torch/distributed/"),
+    std::string_view("/torch/autograd/"),
+    std::string_view("/torch/nn/"),
+    std::string_view("/torch/utils/"),
+    std::string_view("/torch/_"),
+    std::string_view("/torch/cuda/"),
+    std::string_view("/torch/multiprocessing/"),
+    std::string_view("/torch/serialization.py"),
 };
 
 }  // namespace

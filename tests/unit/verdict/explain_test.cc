@@ -149,6 +149,16 @@ TEST(Explain, SeesAVictimInALostPeer) {
       << "a program that catches what liblrun throws and prints it";
 }
 
+TEST(Explain, SeesNoVictimWhereAProcessOfTheProgramItselfIsGone) {
+  EXPECT_EQ(
+      explained(Ending::kExited, 1,
+                {.last_lines = {"Traceback (most recent call last):", "  File \"train.py\", line 9, in <module>",
+                                "  File \"/usr/lib/python3.11/multiprocessing/connection.py\", line 378, in _recv",
+                                "ConnectionResetError: [Errno 104] Connection reset by peer"}})
+          .cause,
+      Cause::kOwnError);
+}
+
 TEST(Explain, SeesNoVictimInAnEarlierWarning) {
   EXPECT_EQ(explained(Ending::kExited, 1,
                       {.last_lines = {"warning: Connection reset by peer, trying again",

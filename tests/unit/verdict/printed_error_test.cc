@@ -67,6 +67,10 @@ TEST(PrintedError, AreLocatedInTheUsersOwnCode) {
   ASSERT_EQ(words.lines.size(), 6U) << "and the innermost frame is shown as well";
   EXPECT_EQ(words.lines[1], "    return layer(x)");
   EXPECT_EQ(words.lines[3], "    return F.linear(input, self.weight, self.bias)");
+  EXPECT_EQ(find_printed_error({"Traceback (most recent call last):", "  File \"train.py\", line 2, in <module>",
+                                "  File \"/src/torch/cuda/__init__.py\", line 478, in _lazy_init", "RuntimeError: x"})
+                .location,
+            "train.py:2");
 }
 
 TEST(PrintedError, OfAGroupOfExceptionsAreItsFirstMember) {
@@ -299,6 +303,17 @@ TEST(PrintedError, OfAMessageOfSeveralLinesKeepSome) {
   });
   EXPECT_EQ(words.error, "RuntimeError: first");
   EXPECT_EQ(words.lines, (Lines{"  File \"a.py\", line 1, in <module>", "RuntimeError: first", "second", "third"}));
+}
+
+TEST(PrintedError, OfAMessageThatEndsWithAColonHaveTheNextLine) {
+  const auto error_of = [](const std::string& next) {
+    return find_printed_error({"Traceback (most recent call last):", "  File \"a.py\", line 1, in <module>",
+                               "RuntimeError: Error(s) in loading state_dict for Net:", next})
+        .error;
+  };
+  EXPECT_EQ(error_of("\tsize mismatch for weight"),
+            "RuntimeError: Error(s) in loading state_dict for Net: size mismatch for weight");
+  EXPECT_EQ(error_of(""), "RuntimeError: Error(s) in loading state_dict for Net:");
 }
 
 TEST(PrintedError, AreTheTypeAndTheWhatOfAnUncaughtCxxException) {
