@@ -135,7 +135,8 @@ TEST(Env, TellsWhatCannotBePassedOn) {
   LrunProcess lrun({"--env", "LRUN_TEST_NO_SUCH", "true"});
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(lrun.err(),
-            "lrun: warning: there is no variable 'LRUN_TEST_NO_SUCH' to pass on with '--env LRUN_TEST_NO_SUCH'\n");
+            "lrun: warning: there is no variable 'LRUN_TEST_NO_SUCH' to pass on with '--env LRUN_TEST_NO_SUCH'; "
+            "'LRUN_TEST_NO_SUCH=VALUE' would set one\n");
 }
 
 TEST(Rlimit, IsTheWorkersAndNotLruns) {

@@ -148,6 +148,9 @@ TEST(ReplacedVariables, AreToldWhereTheyDescribeAnotherWorld) {
   LrunProcess lrun({"--devices", "1", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(lrun.err(), "lrun: note: workers get this run's values in place of 'RANK=1' and 'WORLD_SIZE=2'\n");
+  LrunProcess number({"true"}, {.environment = {{"WORLD_SIZE", "2"}}});
+  EXPECT_EQ(number.wait().code, 0);
+  EXPECT_EQ(number.err(), "lrun: note: workers get this run's values in place of 'WORLD_SIZE=2'\n");
   LrunProcess same({"--devices", "2", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(same.wait().code, 0);
   EXPECT_EQ(same.err(), "");

@@ -152,9 +152,13 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   const std::string_view line = at.line <= lines.size() ? std::string_view(lines[at.line - 1]) : std::string_view();
   const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
+  const std::size_t equals = line.find('=');
+  const bool is_bare_word =
+      equals != std::string_view::npos && at.column > equals + 1 && trimmed(rest).find_first_of("\"'[{") != 0;
   throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
                               beyond_ascii ? "a non-ASCII character outside quotes" : from_ascii(error.description())),
-                  "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+                  is_bare_word ? "a text stands in quotes, as in 'strategy = \"ddp\"'"
+                               : "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
 }
 
 }  // namespace
@@ -183,7 +187,7 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
   if (asked_for == nullptr && file.error_number == ENOENT) return {};
   if (file.error_number != 0) {
     throw UserError(fmt::format("cannot read the settings in '{}': {}", path, file_refusal_text(file.error_number)),
-                    "'--config /dev/null' reads none");
+                    "name a file that is there; '--config /dev/null' reads none");
   }
   return parse_config(file.text, path);
 }

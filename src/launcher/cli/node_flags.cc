@@ -42,10 +42,20 @@ void set_ssh(const GivenValue& given, LaunchRequest& request) {
 std::string endpoint_problem(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const std::string port = colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (text.find("://") != std::string::npos) return "it is a URL, and not HOST:PORT";
   const bool has_host = colon != std::string::npos && parse_endpoint(text.substr(0, colon) + ":1");
   if (has_host && port.empty()) return "the port behind ':' is missing";
   if (has_host) return "'" + port + "' is not a port; allowed: 1 to " + std::to_string(kMostPort);
   return colon == 0 ? "the host before ':' is missing" : "not HOST:PORT; put an IPv6 address in brackets";
+}
+
+/// A correct value: 'node0:29500' of 'http://node0:29500/'.
+std::string endpoint_in(const std::string& text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string::npos) return "localhost:29400";
+  const std::string rest = text.substr(scheme + 3);
+  const std::string endpoint = rest.substr(0, rest.find('/'));
+  return parse_endpoint(endpoint) ? endpoint : "localhost:29400";
 }
 
 /// Several endpoints, with commas, are the members of an etcd. As in torchrun, an empty value is no endpoint.
@@ -54,7 +64,7 @@ void set_endpoint(const GivenValue& given, LaunchRequest& request) {
   std::vector<Endpoint> endpoints;
   for (const std::string& field : fields_of(given.text)) {
     auto endpoint = parse_endpoint(field);
-    if (!endpoint) refuse(given, endpoint_problem(field), example(given, "localhost:29400"));
+    if (!endpoint) refuse(given, endpoint_problem(field), example(given, endpoint_in(field)));
     endpoints.push_back(std::move(*endpoint));
   }
   request.rendezvous.endpoint = setting(given, std::move(endpoints.front()));

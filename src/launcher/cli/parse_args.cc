@@ -2,6 +2,8 @@
 // precedence and applies them. main() calls it first.
 #include "cli/parse_args.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
@@ -114,12 +116,24 @@ bool asks_for_standalone(const std::vector<GivenValue>& values) {
                      [](const GivenValue& given) { return given.flag->name == "standalone" && switch_value(given); });
 }
 
+/// For an option without its value, which takes the next word: '--rdzv-id train.py'.
+std::string hint_about_taken_program(const SpelledLine& line) {
+  if (line.options.empty()) return {};
+  const GivenValue& last = line.options.back();
+  const bool may_be_program =
+      last.flag->value == ValueKind::kRequired && last.text.find_first_of("./") != std::string::npos;
+  return may_be_program ? fmt::format("'{}' is the value of '{}'; PROGRAM stands behind it", last.text, last.origin)
+                        : std::string();
+}
+
 /// PROGRAM and its arguments. torchrun drops the first '--' of the line, even right after the script. lrun leaves the
 /// arguments of PROGRAM unchanged.
 std::vector<std::string> command_in(const std::vector<std::string>& words, const SpelledLine& line, Compat compat) {
   std::vector<std::string> command(words.begin() + static_cast<std::ptrdiff_t>(line.program), words.end());
   if (command.empty()) {
-    throw UserError("no PROGRAM to run", "usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options");
+    std::string hint = hint_about_taken_program(line);
+    if (hint.empty()) hint = "usage: lrun [options] [--] PROGRAM [ARGS...]; 'lrun -h' shows the options";
+    throw UserError("no PROGRAM to run", std::move(hint));
   }
   if (command.front().empty()) {
     throw UserError("the name of PROGRAM is empty", "an unset variable in quotes gives an empty word");

@@ -23,6 +23,9 @@ struct Found {
 
 [[noreturn]] void refuse_unknown(const std::string& option) {
   const std::string problem = "unknown option '" + option + "'";
+  if (option.find(' ') != std::string::npos) {
+    throw UserError(problem, "an option and its value are two words: leave out the quotes around both");
+  }
   if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UserError(problem, std::move(hint));
   const bool is_long = option.starts_with("--");
   std::vector<std::string> names;

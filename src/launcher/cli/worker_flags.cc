@@ -1,5 +1,7 @@
 // The options of the group 'Workers and devices': how each value is read, then the rows. Called for the rows of the
 // flag table, whose apply() puts a value into the LaunchRequest.
+#include <fmt/format.h>
+
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
 #include "cluster/allocation.h"
@@ -49,7 +51,7 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes) + ", or MIN:MAX",
            example(given, colon == std::string::npos ? "2" : "2:4"));
   }
-  if (*least > *most) refuse(given, "min_nodes is greater than max_nodes", example(given, std::to_string(*most)));
+  if (*least > *most) refuse(given, "MIN is greater than MAX", example(given, fmt::format("{}:{}", *most, *least)));
   request.num_nodes = setting(given, *most);
   request.min_nodes = *least == *most ? 0 : *least;
 }

@@ -35,7 +35,9 @@ int slots_in(std::string_view text, const std::string& entry) {
   const auto slots = whole_number<int>(text);
   if (slots && *slots >= 1 && *slots <= kMostSlots) return *slots;
   if (slots && *slots == 0) refuse(entry, "has no workers", "leave the host out");
-  refuse(entry, fmt::format("has no number of workers from 1 to {}", kMostSlots));
+  const std::string problem = fmt::format("has no number of workers from 1 to {}", kMostSlots);
+  if (text.find(':') != std::string_view::npos) refuse(entry, problem, "write commas between hosts, as in 'a:4,b:4'");
+  refuse(entry, problem);
 }
 
 bool is_name(std::string_view text) {

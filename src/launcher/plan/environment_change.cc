@@ -54,7 +54,8 @@ std::vector<std::string> warn_about_missing(const Environment& base, const std::
   std::vector<std::string> warnings;
   for (const EnvironmentChange& change : changes) {
     if (change.kind != EnvironmentChange::Kind::kPassOn || base.has(change.name)) continue;
-    warnings.push_back("there is no variable '" + change.name + "' to pass on with '" + as_written(change) + "'");
+    warnings.push_back("there is no variable '" + change.name + "' to pass on with '" + as_written(change) + "'; '" +
+                       change.name + "=VALUE' would set one");
   }
   return warnings;
 }

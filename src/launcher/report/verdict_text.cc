@@ -170,6 +170,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
+      if (program.starts_with('=')) return "write no blanks around '=', as in 'NAME=VALUE'";
       if (program.find('=') != std::string::npos && program.find('/') > program.find('=')) {
         return fmt::format("to set a variable of the workers, write '--env {}' before PROGRAM", program);
       }

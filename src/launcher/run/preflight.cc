@@ -45,6 +45,9 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
     std::error_code gone;
     if (entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
   }
+  if (folder.empty() && std::find(names.begin(), names.end(), program.string()) != names.end()) {
+    return "./" + program.string();
+  }
   const std::string script = program.filename().string() + ".py";
   const bool has_script = std::find(names.begin(), names.end(), script) != names.end();
   const std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
@@ -67,6 +70,17 @@ std::string advice_about_mode(const std::string& typed, const LaunchPlan& plan) 
       "the '{0}' of this folder is not executable; a script or program becomes so with 'chmod +x {0}', "
       "and is started with './{0}'",
       typed);
+}
+
+/// For a word too many in front of a script of this folder: 'launch train.py', '4 train.py'.
+std::string advice_about_word_before_script(const std::string& typed, const LaunchPlan& plan) {
+  if (typed.find_first_of("./=") != std::string::npos || ::access(file_of(typed, plan).c_str(), F_OK) == 0) return {};
+  const auto script = std::find_if(plan.argv.begin() + 1, plan.argv.end(), [&](const std::string& word) {
+    return word.ends_with(".py") && ::access(file_of(word, plan).c_str(), F_OK) == 0;
+  });
+  return script == plan.argv.end()
+             ? std::string()
+             : fmt::format("leave '{}' out if '{}' is the program: 'lrun [options] {}'", typed, *script, *script);
 }
 
 FailureRecord record_of_problem(const ProgramProblem& problem) {
@@ -97,6 +111,7 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
   std::string advice = advice_about(typed, file_of(typed, plan));
   if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
+  if (advice.empty() && program == typed) advice = advice_about_word_before_script(typed, plan);
   const StartProblem text =
       start_problem(record_of_problem(problem), {.program = program,
                                                  .advice = std::move(advice),

@@ -34,11 +34,11 @@ void note_replaced_variables(const LaunchPlan& plan, const Environment& of_worke
   if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
 }
 
-/// True for somebody who starts each rank by hand: RANK and WORLD_SIZE are of another world than this run's, which
-/// reads neither.
+/// True for somebody who says the number of ranks, or starts each by hand: WORLD_SIZE is of another world than this
+/// run's, which does not read it.
 bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) {
   const auto ranks = of_workers.get("WORLD_SIZE");
-  const bool by_hand = of_workers.has("RANK") && ranks && !plan.rendezvous && !is_worker(of_workers);
+  const bool by_hand = ranks && !plan.rendezvous && !is_worker(of_workers);
   return by_hand && *ranks != std::to_string(plan.world_size);
 }
 

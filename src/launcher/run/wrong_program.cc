@@ -55,6 +55,7 @@ constexpr OtherWord kOtherWords[] = {
     {"info", "'lrun report' shows how a run went, and 'lrun doctor' what is wrong here"},
     {"rerun", "did you mean 'lrun again'?"},
     {"restart", "did you mean 'lrun again'?"},
+    {"resume", "'lrun again' runs the last command line again; going on from a checkpoint is the program's part"},
     {"config", "did you mean 'lrun --print-config'?"},
     {"cd", "to start workers in another folder, write '--chdir DIR' before PROGRAM"},
 };
@@ -146,6 +147,9 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && is_host_with_workers(program)) {
     return fmt::format("hosts are one word, with commas between them: '-H HOST:4,{}'", program);
   }
+  if (!is_there && program.starts_with('-')) {
+    return "PROGRAM stands behind '--', and its options behind its name; those of lrun stand before '--'";
+  }
   if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
   if (!is_there && begins_with_long_dash(program)) {
     return fmt::format("options begin with two plain dashes: write '--{}'", program.substr(3));
@@ -157,6 +161,9 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   const std::filesystem::path path(program);
   const std::string ending = path.extension().string();
   const std::string stem = path.stem().string();
+  if (is_there && (ending == ".sbatch" || ending == ".slurm")) {
+    return fmt::format("it is a batch script of Slurm: 'sbatch {}' submits it", program);
+  }
   if (is_there && ending == ".ipynb") {
     return fmt::format("it is a notebook: 'jupyter nbconvert --to script {}' writes '{}.py', which lrun can start",
                        program, stem);

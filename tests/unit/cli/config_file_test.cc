@@ -40,6 +40,7 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_THAT(refusal_of("num_nodes = 1\nnnodes = 2\n"), mentions({"lrun.toml:2", "'nnodes'", "1"}));
   EXPECT_THAT(refusal_of("devices = true\n"),
               mentions({"lrun.toml:1", "'devices = true'", "'devices = N|LIST|auto|-1'"}));
+  EXPECT_THAT(refusal_of("strategy = ddp\n"), mentions({"lrun.toml:1", "a text stands in quotes"}));
   EXPECT_THAT(refusal_of("devices = [0, 1]\n"), mentions({"lrun.toml:1", "'devices'", "'devices = \"...\"'"}));
   EXPECT_THAT(refusal_of("help = true\n"), mentions({"lrun.toml:1", "'help'"}));
   EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n"), mentions({"lrun.toml:1", "'strategy@0'"}));
@@ -162,7 +163,7 @@ TEST(ConfigFile, InsideARunOnlyAFileThatIsNamedCounts) {
 TEST(ConfigFile, ThatIsNamedMustBeThere) {
   EXPECT_EQ(refusal({"--config", "no.toml", "p"}),
             "lrun: error: cannot read the settings in 'no.toml': No such file or directory\n"
-            "lrun: hint: '--config /dev/null' reads none\n");
+            "lrun: hint: name a file that is there; '--config /dev/null' reads none\n");
 }
 
 }  // namespace

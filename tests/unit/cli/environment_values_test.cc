@@ -87,7 +87,7 @@ TEST(EnvironmentValues, SwitchesReadYesAndNo) {
 
 TEST(EnvironmentValues, RefusalsNameTheVariable) {
   EXPECT_THAT(refusal({"p"}, {{"LRUN_STRATEGY", "dpd"}}), mentions({"'LRUN_STRATEGY=dpd'", "did you mean 'ddp'?"}));
-  EXPECT_THAT(refusal({"p"}, {{"PET_NNODES", "4:1"}}), mentions({"'PET_NNODES=4:1'", "'PET_NNODES=1'"}));
+  EXPECT_THAT(refusal({"p"}, {{"PET_NNODES", "4:1"}}), mentions({"'PET_NNODES=4:1'", "'PET_NNODES=1:4'"}));
   EXPECT_EQ(refusal({"p"}, {{"PET_NODE_RANK", "x"}}),
             "lrun: error: 'PET_NODE_RANK=x': not a whole number; allowed: 0 to 65535\n"
             "lrun: hint: for example 'PET_NODE_RANK=0'\n");

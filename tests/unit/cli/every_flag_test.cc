@@ -76,6 +76,11 @@ TEST(EveryFlag, SaysWhatIsWrongFirst) {
   EXPECT_EQ(refusal({"-n", "2", "2"}), "(accepted)");
 }
 
+TEST(EveryFlag, ThatIsOfSlurmOrOfAccelerateIsSaidToBe) {
+  EXPECT_THAT(refusal({"--gres=gpu:2", "p"}), ::testing::HasSubstr("give it to sbatch, salloc or srun"));
+  EXPECT_THAT(refusal({"--use_fsdp", "p"}), ::testing::HasSubstr("an argument of Accelerator()"));
+}
+
 TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
   const std::vector<std::pair<std::string, std::string>> names{{"--backend", "--process_group_backend"},
                                                                {"--gpus", "--devices"},
@@ -87,6 +92,12 @@ TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
                                                                {"--port", "--master-port"},
                                                                {"-V", "--version"},
                                                                {"--status", "lrun status"},
+                                                               {"--use_cpu", "--accelerator cpu"},
+                                                               {"-g", "--devices"},
+                                                               {"--num-workers", "--nproc-per-node"},
+                                                               {"--min_np", "--num_nodes MIN:MAX"},
+                                                               {"--output-filename", "--log-dir"},
+                                                               {"--log_level", "--verbose"},
                                                                {"--num_processes", "--nproc-per-node"}};
   for (const auto& [theirs, ours] : names) {
     EXPECT_EQ(refusal({theirs, "2", "p"}),

@@ -36,6 +36,12 @@ TEST(NodeFlags, RefuseAnEndpointThatCannotBeRead) {
   }
 }
 
+TEST(NodeFlags, RefuseAUrlAndNameTheEndpointInIt) {
+  EXPECT_EQ(refusal({"--rdzv-endpoint", "http://node0:29500/", "p"}),
+            "lrun: error: '--rdzv-endpoint http://node0:29500/': it is a URL, and not HOST:PORT\n"
+            "lrun: hint: for example '--rdzv-endpoint node0:29500'\n");
+}
+
 TEST(NodeFlags, RefuseBracketsAroundAnythingButAnAddress) {
   for (const std::string address : {"[::1", "[node0]", "[::1]:29500"}) {
     EXPECT_THAT(refusal({"--master-addr", address, "p"}),

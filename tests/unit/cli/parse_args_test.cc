@@ -163,6 +163,9 @@ TEST(CommandLine, WithoutAProgramIsRefusedWithTheUsage) {
   EXPECT_EQ(refusal({"-n", "2"}), expected);
   EXPECT_EQ(refusal({"-n", "2", "--"}), expected);
   EXPECT_THAT(refusal({""}), mentions({"PROGRAM"}));
+  EXPECT_EQ(refusal({"-n", "2", "--rdzv-id", "train.py"}),
+            "lrun: error: no PROGRAM to run\n"
+            "lrun: hint: 'train.py' is the value of '--rdzv-id'; PROGRAM stands behind it\n");
 }
 
 }  // namespace

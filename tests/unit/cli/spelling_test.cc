@@ -99,6 +99,12 @@ TEST(Spelling, SwitchesTakeNoValue) {
   EXPECT_EQ(refusal({"-m=1", "p"}), "lrun: error: '-m' takes no value, got '1'\nlrun: hint: write only '-m'\n");
 }
 
+TEST(Spelling, AnOptionAndItsValueInQuotesAreSaidToBeTwoWords) {
+  EXPECT_EQ(refusal({"--devices 2", "p"}),
+            "lrun: error: unknown option '--devices 2'\n"
+            "lrun: hint: an option and its value are two words: leave out the quotes around both\n");
+}
+
 TEST(Spelling, AMissingValueIsSaid) {
   EXPECT_EQ(refusal({"-n"}), "lrun: error: '-n' needs a value\nlrun: hint: write '-n N'\n");
 }

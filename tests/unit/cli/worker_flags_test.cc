@@ -42,7 +42,7 @@ TEST(WorkerFlags, RefuseWorkersAndNameWhatIsAllowed) {
 TEST(WorkerFlags, RefuseNumbersOfNodes) {
   expect_refused({
       {"--nnodes=0", {"'--nnodes 0'", "allowed: 1 to 65536, or MIN:MAX", "'--nnodes 2'"}},
-      {"--nnodes=3:2", {"'--nnodes 3:2'", "'--nnodes 2'"}},
+      {"--nnodes=3:2", {"'--nnodes 3:2'", "'--nnodes 2:3'"}},
       {"--nnodes=0:1", {"'--nnodes 0:1'", "allowed: 1 to 65536, or MIN:MAX", "'--nnodes 2:4'"}},
       {"--nnodes=2:20:30", {"'--nnodes 2:20:30'", "allowed: 1 to 65536, or MIN:MAX", "'--nnodes 2:4'"}},
       {"--num_nodes=x", {"'--num_nodes x'", "allowed: 1 to 65536, or MIN:MAX", "'--num_nodes 2'"}},

@@ -51,6 +51,8 @@ TEST(HostList, RefusesWhatIsNoHost) {
   EXPECT_EQ(refusal([] { return listed("a:4,b:x"); }),
             "'-H a:4,b:x': 'b:x' has no number of workers from 1 to 65536 | write 'a:4' for host a with 4 workers, "
             "'bob@a:4' for user bob");
+  EXPECT_THAT(refusal([] { return listed("node0:4:node1:4"); }),
+              mentions({"write commas between hosts, as in 'a:4,b:4'"}));
   EXPECT_EQ(refusal([] { return listed(" , "); }), "'-H  , ' names no host | write '-H a:4,b:4'");
 }
 

@@ -69,7 +69,7 @@ TEST(EnvironmentChange, APassedOnVariableReachesWorkersThatWouldLackIt) {
 TEST(EnvironmentChange, AVariableThatIsNotThereCannotBePassedOn) {
   EXPECT_EQ(warn_about_missing(of({{"A", ""}}), {{Kind::kPassOn, "A", {}, Source::kFlag, "--env"},
                                                  {Kind::kPassOn, "B", {}, Source::kFlag, "--env"}}),
-            std::vector<std::string>{"there is no variable 'B' to pass on with '--env B'"});
+            std::vector<std::string>{"there is no variable 'B' to pass on with '--env B'; 'B=VALUE' would set one"});
 }
 
 }  // namespace

@@ -66,6 +66,13 @@ TEST_F(PreflightTest, NamesTheFileThatWasMeant) {
   EXPECT_THAT(refusal_of_program((folder / "trian.py").string()), HasSubstr((folder / "train.py").string()));
 }
 
+TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
+  const std::string script = folder.script("train.py", "");
+  plan.argv = request.command = {"launch", "--num_processes", "2", script};
+  sink.print_error(program_error({ENOENT, false}, "launch", plan));
+  EXPECT_THAT(sink.text(), HasSubstr("leave 'launch' out if '" + script + "' is the program: 'lrun [options]"));
+}
+
 TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }
 
 TEST_F(PreflightTest, AFolderForLogsIsMadeOrRefused) {

@@ -55,6 +55,8 @@ TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
   EXPECT_THAT(advice("source"), HasSubstr("a word of the shell"));
   EXPECT_THAT(advice("cd"), HasSubstr("'--chdir DIR'"));
   EXPECT_THAT(advice("mpirun"), HasSubstr("lrun takes its place"));
+  EXPECT_THAT(advice("resume"), HasSubstr("'lrun again'"));
+  EXPECT_THAT(advice("--devices"), HasSubstr("PROGRAM stands behind '--'"));
   EXPECT_THAT(advice("—devices"), HasSubstr("write '--devices'"));
   write("stop", "");
   EXPECT_EQ(advice("stop"), "") << "a file may be called so";
@@ -73,6 +75,8 @@ TEST_F(WrongProgram, IsAFolderOrAHost) {
 
 TEST_F(WrongProgram, IsANotebookOrASourceFile) {
   EXPECT_EQ(advice("a.ipynb"), "") << "there is no such file";
+  write("job.sbatch", "");
+  EXPECT_EQ(advice("job.sbatch"), "it is a batch script of Slurm: 'sbatch job.sbatch' submits it");
   write("a.ipynb", "{}");
   EXPECT_THAT(advice("a.ipynb"), AllOf(HasSubstr("notebook"), HasSubstr("'a.py'")));
   write("train.cpp", "");
