@@ -86,6 +86,7 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
     const std::string page = timeline_html(timeline, verdict);
     if (request.html_file == "-") return print_to_stdout(page, sink) ? 0 : kExitRefused;
     write_page(request.html_file, page);
+    sink.note(fmt::format("the page is in '{}'", request.html_file));
   }
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;

@@ -78,11 +78,11 @@ std::string command_text(const std::vector<std::string>& argv, std::size_t most)
 std::string status_text(const RunStatus& status, std::int64_t now_ms, RankFold fold) {
   if (status.waiting()) return waiting_text(status);
   if (!status.hosts.empty()) return status_of_hosts(status, now_ms);
-  std::string text =
-      fmt::format("run {} (pid {}{}): {}, attempt {}, world size {}, {}: {}\n", terminal_safe(status.run_id),
-                  status.pid, status.nodes > 1 ? " on " + terminal_safe(status.host) : std::string(),
-                  terminal_safe(since_when(status, now_ms)), status.attempt, status.world_size,
-                  terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
+  const std::string attempt = status.attempt > 0 ? fmt::format(", attempt {}", status.attempt) : std::string();
+  std::string text = fmt::format("run {} (pid {}{}): {}{}, world size {}, {}: {}\n", terminal_safe(status.run_id),
+                                 status.pid, status.nodes > 1 ? " on " + terminal_safe(status.host) : std::string(),
+                                 terminal_safe(since_when(status, now_ms)), attempt, status.world_size,
+                                 terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
   std::vector<std::string> table = rank_table(status.workers, fold);
   if (fold == RankFold::kAlike && table.size() > kMostLines) table = rank_table(status.workers, RankFold::kState);
   for (const std::string& line : table) text += line + "\n";

@@ -26,7 +26,7 @@ TEST(StatusText, SaysTheSameOfManyRanksOnce) {
   status.workers[1].last_line = "epoch 3, loss 0.25";
   status.workers[3] = {3, 3, 104, false, "exited with code 0", "done"};
   EXPECT_EQ(status_text(status, 1'192'000),
-            "run 20260102-030405-abcdef (pid 100): running for 3m12s, attempt 0, world size 4, ddp: ./train --name "
+            "run 20260102-030405-abcdef (pid 100): running for 3m12s, world size 4, ddp: ./train --name "
             "'my run' 'it'\\''s'\n"
             "  RANK  STATE               LAST LINE\n"
             "  0,2   running\n"
@@ -51,7 +51,7 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
   RunStatus status = four_ranks();
   const auto first_line = [&] {
     const std::string text = status_text(status, 1'192'000);
-    return text.substr(0, text.find(", attempt"));
+    return text.substr(0, text.find(", world"));
   };
   status.phase = "killing";
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): killing its workers, started 3m12s ago");
@@ -60,6 +60,8 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
             "run 20260102-030405-abcdef (pid 100): waiting for processes that its workers left, started 3m12s ago");
   status.suspended = true;
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago");
+  status.attempt = 1;
+  EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago, attempt 1");
 }
 
 TEST(StatusText, SaysThatALauncherWaitsForTheNextRound) {
