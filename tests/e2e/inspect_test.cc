@@ -304,6 +304,19 @@ TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
   EXPECT_EQ(run.workers().size(), 3U) << "all still live";
 }
 
+TEST(Stack, SaysOnATerminalThatItTakesTime) {
+  LrunProcess run({"-n", "1", "sh", "-c", "echo up; exec sleep 1000"});
+  ASSERT_TRUE(run.wait_for("[0] up"));
+  wait_for_socket(run);
+  const std::map<std::string, std::string> variables{{"LRUN_STATE", run.state().string()}};
+  LrunProcess stack({"stack"}, {.environment = variables, .terminal = true});
+  EXPECT_EQ(stack.wait().code, 0);
+  EXPECT_THAT(stack.err(), HasSubstr("'lrun stack --brief'"));
+  LrunProcess brief({"stack", "--brief"}, {.environment = variables, .terminal = true});
+  EXPECT_EQ(brief.wait().code, 0);
+  EXPECT_THAT(brief.err(), ::testing::Not(HasSubstr("'lrun stack --brief'")));
+}
+
 TEST(Stack, IsOneLineWhereItIsToBeBrief) {
   const TemporaryFolder no_tools;
   LrunProcess run({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"});

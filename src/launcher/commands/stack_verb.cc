@@ -1,6 +1,7 @@
 // In: a run, or pids. Out: where its ranks are, on stdout. The launchers of a job look at their own ranks, wherever
 // they are; other processes are looked at from here. run_verb() calls it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -126,6 +127,10 @@ void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
 
 int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   std::vector<StackSample> samples;
+  // Somebody who waits at a terminal would take the time that gdb needs for the symbols of LibTorch for a hang.
+  if (!request.brief && ::isatty(STDERR_FILENO) == 1) {
+    sink.note("looking at every rank, for up to 39 seconds; 'lrun stack --brief' takes 8 at most");
+  }
   if (!request.processes.empty()) {
     refuse_when_none_lives(request.processes);
     samples = sample(request.processes, request.brief, environment);
