@@ -45,6 +45,10 @@ case $1 in
     printf 'f\007\000\000\000no room'
     exec cat >/dev/null ;;
 esac
+if [ $1 = alias ]; then  # ssh knows its address, and says nothing of it
+  unset SSH_CONNECTION
+  exec sh -c "$2"
+fi
 [ $1 != jumped ] || head_address=240.0.0.1  # nobody is there
 echo "Welcome to $1"
 echo "have a nice day" >&2
@@ -260,6 +264,15 @@ TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
   EXPECT_TRUE(contains(lrun.err(), "nobody serves the rendezvous at 240.0.0.1 port ")) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
+}
+
+TEST_F(Hosts, AFirstOneWithoutAnAddressIsNamedSoon) {
+  LrunProcess lrun({"-H", "alias:1,b:1", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "lrun: error: b: the nodes did not meet: there is no host 'alias' (asked for 3s)\n"))
+      << lrun.err();
+  EXPECT_EQ(count(lrun.err(), "lrun: hint: "), 1U) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "'--master-addr' says where the first host is reached\n")) << lrun.err();
 }
 
 TEST_F(Hosts, ThatNeverTellTheirEndAreNotWaitedForOnceTheJobIsOver) {

@@ -136,6 +136,7 @@ struct JobPlace {
   int tasks = 1;                ///< launchers of the job, where the manager counts launchers and not nodes
   int tasks_here = 1;           ///< launchers on this host; each of several would start all workers of the host
   std::string one_a_node = {};  ///< how to ask for one task per node: 'mpirun --map-by ppr:1:node'
+  bool is_up = false;           ///< something listens on host and port before any launcher is told of them
   int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
                       ///< the process.
   std::optional<TaskPlace> task =

@@ -70,6 +70,7 @@ Allocation allocation_of(const NodeOrder& order, const NodeStart& start, Allocat
                         .host = start.go.address,
                         .port = start.go.port,
                         .node_rank = order.node_rank,
+                        .is_up = true,
                         .listener = start.listener};
   }
   here.run_id = order.run_id;

@@ -227,6 +227,7 @@ void take_endpoint(LaunchRequest& request, const Allocation& allocation) {
   const int port = listens ? job.port : request.master_port.value.value_or(job.port > 0 ? job.port : kPortOfStatic);
   rendezvous.endpoint = {{job.host, port}, Source::kScheduler, origin};
   rendezvous.listener = job.listener;
+  rendezvous.is_up = job.is_up;
 }
 
 /// One launcher per rank: their number is fixed, and none can be missing.

@@ -173,6 +173,7 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   rendezvous.host = loopback.empty() || place.host == "localhost" ? place.host : loopback;
   rendezvous.port = place.port.value_or(0);
   rendezvous.listener = asked.listener;
+  rendezvous.is_up = asked.is_up;
   rendezvous.backend = asked.backend.value;
   rendezvous.hosting = hosting_of(asked, rendezvous.host, this_host);
   rendezvous.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
@@ -201,7 +202,9 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
       std::min(rendezvous.join_timeout, asked.connect_timeout.value_or(rendezvous.join_timeout));
   // In a cluster's job, and between pods, the name of a host exists once that has started.
   const bool appears_later = by_manager || asked.manager_replaces_nodes || this_host.is_pod || asked.join_timeout;
+  constexpr Duration kOfOneThatIsUp(3000);
   if (appears_later || asked.connect_timeout) rendezvous.name_timeout = rendezvous.connect_timeout;
+  if (rendezvous.is_up) rendezvous.name_timeout = std::min(rendezvous.connect_timeout, kOfOneThatIsUp);
   rendezvous.last_call = asked.last_call.value_or(rendezvous.last_call);
   // A lost node that nobody can replace ends the job, which a machine that only pauses is not to do.
   const bool is_needed = rendezvous.min_nodes == rendezvous.max_nodes && rendezvous.spares == 0;

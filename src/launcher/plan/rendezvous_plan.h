@@ -49,6 +49,7 @@ struct RendezvousPlan {
   std::string host;                                        ///< a name or a numeric address; empty: not given
   int port = 0;                                            ///< 0: the kernel chooses, and no other launcher can join
   int listener = -1;                ///< a socket of the host that listens at `port` already; -1: none
+  bool is_up = false;               ///< something listens there before any launcher is told of it
   std::vector<Endpoint> etcd;       ///< members of the etcd; the first is host and port, too
   std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
   std::optional<EtcdTls> etcd_tls;  ///< empty: plain HTTP
@@ -68,12 +69,13 @@ struct RendezvousPlan {
   int max_nodes = 1;
   int spares = 0;                     ///< launchers beyond max_nodes that take the place of lost ones
   Duration connect_timeout{600'000};  ///< to reach the rendezvous
-  Duration name_timeout{10'000};      ///< for its host's name to exist; connect_timeout where it may appear later
-  Duration etcd_start{10'000};        ///< for an etcd that refuses connections
-  Duration join_timeout{600'000};     ///< for enough nodes
-  Duration replacement{600'000};      ///< for replacements of lost nodes
-  Duration last_call{1000};           ///< with enough nodes, for one more, since the last one joined
-  Duration heartbeat{5000};           ///< a launcher that is silent for so long is lost
+  Duration name_timeout{10'000};   ///< for its host's name to exist, and with `is_up` for its host to take connections;
+                                   ///< connect_timeout where it may appear later
+  Duration etcd_start{10'000};     ///< for an etcd that refuses connections
+  Duration join_timeout{600'000};  ///< for enough nodes
+  Duration replacement{600'000};   ///< for replacements of lost nodes
+  Duration last_call{1000};        ///< with enough nodes, for one more, since the last one joined
+  Duration heartbeat{5000};        ///< a launcher that is silent for so long is lost
 
   bool operator==(const RendezvousPlan&) const = default;
 };

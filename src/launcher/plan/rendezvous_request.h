@@ -30,6 +30,7 @@ struct RendezvousRequest {
   Setting<std::string> local_addr;       ///< empty: not given
   Setting<int> node_rank{-1};            ///< -1: not given
   int listener = -1;                     ///< a socket that listens at the endpoint already; -1: none
+  bool is_up = false;                    ///< as JobPlace::is_up
   std::optional<bool> is_host;           ///< of --rdzv-conf, as the times below; empty: not given
   std::optional<Duration> join_timeout;
   std::optional<Duration> connect_timeout;

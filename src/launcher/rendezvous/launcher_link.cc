@@ -2,6 +2,7 @@
 // states of a Job, and by EndpointWatch.
 #include "rendezvous/launcher_link.h"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -22,6 +23,12 @@ constexpr Duration kLongestRetryPause(1000);
 constexpr int kMessagesPerHeartbeat = 4;
 
 Handshake handshake_with(const std::string& secret) { return {Handshake::Side::kLauncher, secret, random_nonce()}; }
+
+std::string hint_of_unknown_name(const std::string& option) {
+  return fmt::format(
+      "check the name in '{}'; for one that appears later, '--rdzv-conf join_timeout=SECONDS' says how long to wait",
+      option);
+}
 
 bool is_one_host(const ConnectionEnds& ends) {
   return ends.own == ends.peer || (is_loopback_address(ends.own) && is_loopback_address(ends.peer));
@@ -50,15 +57,16 @@ void LauncherLink::connect() {
 }
 
 void LauncherLink::connected(SocketConnector::Result result) {
-  was_refused_ = result.error == ECONNREFUSED;
-  if (result.is_unknown && steady_now() - *connector_.unknown_since() >= options_.name) {
-    return give_up(result.trouble + " (asked for " + format_duration(options_.name) + ")",
-                   "check the name in '" + options_.host_option +
-                       "'; for one that appears later, '--rdzv-conf join_timeout=SECONDS' says how long to wait");
+  const bool was_refused = result.error == ECONNREFUSED;
+  refused_since_ = was_refused ? std::optional(refused_since_.value_or(steady_now())) : std::nullopt;
+  if (const auto since = wrong_since(); since && steady_now() - *since >= options_.name) {
+    return give_up(
+        fmt::format("{} ({} for {})", result.trouble, was_refused ? "tried" : "asked", format_duration(options_.name)),
+        options_.is_up ? "" : hint_of_unknown_name(options_.host_option));
   }
   if (!result.address.empty()) found_address_ = result.address;
   if (!result.socket) {
-    keeps_closed_ = keeps_closed_ || (options_.vote && was_refused_);
+    keeps_closed_ = keeps_closed_ || (options_.vote && was_refused);
     return fail(result.trouble);
   }
   socket_ = std::move(result.socket);

@@ -31,6 +31,7 @@ class LauncherLink {
     JoinRecord record;                ///< `address` may be empty: the route to the leader decides
     Duration connect{0};              ///< how long to try
     Duration name = Duration::max();  ///< how long to try while the name service says that there is no such host
+    bool is_up = false;               ///< something listens there already: a refusal is as a name that is unknown
     Duration heartbeat{5000};
     std::string secret = {};                      ///< that the other end has to know; empty: none
     std::string port_option = "--rdzv-endpoint";  ///< that names another port where no lrun has this one
@@ -78,11 +79,11 @@ class LauncherLink {
   /// Where `host` was found last, numeric; empty before it was.
   [[nodiscard]] const std::string& found_address() const { return found_address_; }
   /// The last attempt failed because the host refused the connection.
-  [[nodiscard]] bool was_refused() const { return was_refused_; }
+  [[nodiscard]] bool was_refused() const { return refused_since_.has_value(); }
   [[nodiscard]] bool joined() const { return joined_; }
   /// How long this link tries to reach the leader.
   [[nodiscard]] Duration connect_timeout() const {
-    return connector_.unknown_since() ? std::min(options_.name, options_.connect) : options_.connect;
+    return wrong_since() ? std::min(options_.name, options_.connect) : options_.connect;
   }
   [[nodiscard]] std::uint16_t port() const { return options_.port; }
   /// The link broke because the other end's host closed it, not because of silence.
@@ -95,6 +96,10 @@ class LauncherLink {
  private:
   void connect();
   void connected(SocketConnector::Result result);
+  /// Since when the address has been that of no leader; empty: it may be one's.
+  [[nodiscard]] std::optional<SteadyTime> wrong_since() const {
+    return options_.is_up && refused_since_ ? refused_since_ : connector_.unknown_since();
+  }
   void join();
   void read();
   bool shake_hands(std::string_view bytes);
@@ -114,6 +119,7 @@ class LauncherLink {
   SteadyTime give_up_;
   Duration pause_{2};  ///< short at first: the leader was started at the same time
   SocketConnector connector_;
+  std::optional<SteadyTime> refused_since_;  ///< set by each of the last attempts; empty: the last one ended otherwise
   Fd socket_;
   Handshake handshake_;
   LauncherMessageDecoder decoder_{kMostBytesFromLeader};
@@ -125,7 +131,6 @@ class LauncherLink {
   bool keeps_closed_ = false;
   bool done_ = false;
   bool was_closed_ = false;
-  bool was_refused_ = false;
   bool said_leaderless_ = false;
   std::string found_address_;
   std::string last_error_;

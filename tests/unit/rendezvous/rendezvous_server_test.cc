@@ -247,6 +247,23 @@ TEST(LauncherLink, GivesUpAHostThatDoesNotExist) {
   EXPECT_EQ(link.connect_timeout(), Duration(1));
 }
 
+TEST(LauncherLink, GivesUpAHostThatRefusesWhereAListenerIsSaidToBe) {
+  PatientLoop patient;
+  std::string why;
+  const std::uint16_t port = port_of_socket(open_listening_socket(StoreReach::kLoopback, 0).get());
+  LauncherLink link(patient.loop,
+                    {.host = "127.0.0.1", .port = port, .connect = 4 * kPatience, .name = Duration(1), .is_up = true},
+                    {.received = [](const LauncherMessage&) {},
+                     .broken =
+                         [&](const std::string& reason, const std::string& hint) {
+                           why = reason + " | " + hint;
+                           patient.loop.stop();
+                         }});
+  patient.run();
+  EXPECT_EQ(why,
+            "cannot connect to 127.0.0.1 port " + std::to_string(port) + ": Connection refused (tried for 1ms) | ");
+}
+
 TEST(LauncherLink, SaysThatAListenerDoesNotAnswer) {
   PatientLoop patient;
   const Fd listener = open_listening_socket(StoreReach::kLoopback, 0);
