@@ -33,6 +33,13 @@ one_frame() {  # copies it, and its kind into $kind
   dd bs=1 count=$(($2 + 256 * $3 + 65536 * $4)) 2>/dev/null
 }
 case $1 in
+  deaf) exec sleep 1000 ;;  # ssh connects for ever
+  away)  # answers that it can, and does nothing before a signal
+    one_frame >/dev/null
+    printf '\000lrun-node/1\nr\020\000\000\000'
+    head -c 16 /dev/zero
+    until [ "$kind" = s ]; do one_frame >/dev/null; done
+    exit 255 ;;
   slow)  # hears what it is told while it runs once the file 'gate' is there
     {
       until [ "$kind" = g ]; do one_frame; done
@@ -63,6 +70,31 @@ class HostsWords : public testing::Test {
 
   TemporaryFolder folder_;
 };
+
+TEST_F(HostsWords, AreWaitedForInTheSightOfAll) {
+  for (const std::string host : {"deaf", "away"}) {
+    LrunProcess lrun({"-H", "a:1," + host + ":1", "--rdzv-id", "resnet", "true"}, options());
+    const std::string waits = host == "deaf" ? "connecting to 1 of 2 hosts: deaf" : "starting on 2 hosts: a, away";
+    const LrunProcess::Options same{.environment = {{"LRUN_STATE", lrun.state().string()}}};
+    const auto verb = [&](const Words& words) {
+      LrunProcess asked(words, same);
+      EXPECT_EQ(asked.wait().code, 0) << asked.err();
+      return asked.out() + asked.err();
+    };
+    ASSERT_TRUE(eventually([&] { return contains(verb({"status"}), waits); })) << verb({"status"});
+    EXPECT_TRUE(contains(verb({"runs"}), "  " + waits + "  true\n")) << verb({"runs"});
+    for (const char* const word : {"status", "report", "stack", "logs"}) {
+      const std::string said = verb({word, "resnet"});
+      EXPECT_TRUE(contains(said, ": waiting for ") && contains(said, " for its hosts: true\n  " + waits + "\n"))
+          << said;
+    }
+    lrun.signal(SIGINT);
+    EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
+    EXPECT_EQ(count(lrun.err(), "received SIGINT"), 1U) << lrun.err();
+    EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT while " + waits + "\n")) << lrun.err();
+    EXPECT_TRUE(std::filesystem::is_empty(lrun.state()));
+  }
+}
 
 TEST_F(HostsWords, AreNamedOnceForEachWorkerInTheFileOfPbs) {
   const std::string file = path("nodes");

@@ -67,7 +67,7 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   ASSERT_TRUE(eventually(is_shown)) << status;
   EXPECT_EQ(count(status, " for the job's other launchers at 127.0.0.1 port "), 2U) << status;
   EXPECT_TRUE(contains(status, "(pid " + std::to_string(second.pid()) + "): waiting for ")) << status;
-  EXPECT_EQ(verb({"runs"}), "no run is kept in '" + state_.path().string() + "'\n");
+  EXPECT_TRUE(contains(verb({"runs"}), "  waiting for other nodes  ")) << verb({"runs"});
   const std::string id = status.substr(4, status.find(" (pid") - 4);
   EXPECT_TRUE(contains(verb({"status", id}), "run " + id + " (pid "));
   LrunProcess watch({"status", "--watch", id}, {.environment = {{"LRUN_STATE", state_.path().string()}}});
@@ -83,6 +83,28 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   expect_success({&first, &second, &third});
   EXPECT_EQ(watch.wait().code, 0) << watch.err();
   EXPECT_TRUE(contains(watch.out(), " has ended: ")) << watch.out();
+}
+
+TEST_F(OneRun, IsNamedByItsJobAndToldOfWhileALauncherWaits) {
+  Job job({"--num_nodes", "2", "--rdzv-id", "resnet"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, shell("exit 0"), shared_);
+  ASSERT_TRUE(eventually([&] { return contains(verb({"status"}), "missing: 1 of 2 nodes (node rank 1)"); }));
+  for (const Words& words :
+       {Words{"status", "resnet"}, {"report", "res"}, {"stack"}, {"stack", "resnet"}, {"report"}}) {
+    const std::string said = verb(words);
+    EXPECT_TRUE(contains(said, " (pid " + std::to_string(first.pid()) + "): waiting for ")) << said;
+    EXPECT_TRUE(contains(said, "missing: 1 of 2 nodes (node rank 1); gives up in ")) << said;
+  }
+  LrunProcess logs({"logs", "resnet"}, shared_);
+  EXPECT_EQ(logs.wait().code, 0);
+  EXPECT_EQ(logs.out(), "") << "it is for lines of ranks";
+  EXPECT_TRUE(contains(logs.err(), "missing: 1 of 2 nodes (node rank 1)")) << logs.err();
+  EXPECT_TRUE(contains(verb({"stack", "--json"}), "\"ranks\": []"));
+  LrunProcess page({"report", "--html", "-"}, shared_);
+  EXPECT_EQ(page.wait().code, 125);
+  EXPECT_TRUE(contains(page.err(), " has not begun\n")) << page.err();
+  first.signal(SIGINT);
+  EXPECT_EQ(first.wait().signal_number, SIGINT) << first.err();
 }
 
 TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {

@@ -56,6 +56,10 @@ void require_own(const RunEntry& run) {
 
 int again_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_named(request.run, state_folder(environment));
+  if (run.waits) {
+    throw UserError("run '" + run.id + "' has not begun: its command line is not kept yet",
+                    "'lrun status' says for what it waits; 'lrun runs' lists those before it");
+  }
   require_own(run);
   const Timeline timeline = timeline_of(run);
   const bool from_another_host = !timeline.command_line.empty() && timeline.command_line.back() == kNodeWord;

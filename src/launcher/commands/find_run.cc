@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/nearest.h"
 #include "base/small_file.h"
 #include "base/user_error.h"
@@ -15,6 +16,7 @@
 #include "inspect/control_client.h"
 #include "inspect/job_answers.h"
 #include "inspect/run_directory.h"
+#include "report/status_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -50,7 +52,7 @@ RunEntry run_in_folder(const std::string& name) {
 /// Those that are meant, at least one.
 std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::path& state_folder) {
   if (name.find('/') != std::string::npos && !parts_of_run(name).empty()) return {run_in_folder(name)};
-  const std::vector<RunEntry> runs = list_runs(state_folder);
+  const std::vector<RunEntry> runs = list_all(state_folder);
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
@@ -84,7 +86,7 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
     if (found.size() > 1) refuse_several(name, found);
     return found.front();
   }
-  const std::vector<RunEntry> runs = list_runs(state_folder);
+  const std::vector<RunEntry> runs = list_all(state_folder);
   if (!runs.empty()) return runs.back();
   throw UserError("no run is kept in '" + state_folder.string() + "'", "LRUN_STATE names another place");
 }
@@ -97,8 +99,11 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
     if (found.size() > 1) refuse_several(name, alive.empty() ? found : alive);
     throw UserError("run '" + found.front().id + "' has ended", "'lrun report " + found.front().id + "' says how");
   }
-  const std::vector<RunEntry> all = list_runs(state_folder);
-  const std::vector<RunEntry> runs = alive_of(all);
+  const std::vector<RunEntry> all = list_all(state_folder);
+  std::vector<RunEntry> runs = alive_of(all);
+  if (std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.waits; })) {
+    std::erase_if(runs, [](const RunEntry& run) { return run.waits; });  // they have no ranks yet
+  }
   if (runs.size() == 1) return runs.front();
   if (!runs.empty())
     throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
@@ -184,18 +189,16 @@ Timeline timeline_in(RunFiles files, const RunEntry& run) {
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {
-  std::vector<RunEntry> runs = alive_of(list_runs(state_folder));
-  for (RunEntry& waiting : list_waiting(state_folder)) {
-    const auto same = std::find_if(runs.begin(), runs.end(), [&](const RunEntry& run) { return run.id == waiting.id; });
-    if (same == runs.end()) {
-      runs.push_back(std::move(waiting));
-    } else {  // a launcher that comes late to a job that runs
-      same->parts.insert(same->parts.end(), waiting.parts.begin(), waiting.parts.end());
-    }
+  if (!name.empty()) return {living_run(name, state_folder, {})};
+  return alive_of(list_all(state_folder));
+}
+
+std::string text_of_waiting(const RunEntry& run) {
+  std::string text;
+  for (const LivingLauncher& launcher : ask_launchers(run)) {
+    if (launcher.status) text += status_text(*launcher.status, wall_ms());
   }
-  if (name.empty()) return runs;
-  std::vector<RunEntry> found = runs_named(runs, name);
-  return found.size() == 1 ? found : std::vector{living_run(name, state_folder, {})};
+  return text.empty() ? fmt::format("run {}: has not begun\n", run.id) : text;
 }
 
 }  // namespace lrun::launcher

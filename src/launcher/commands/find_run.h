@@ -14,17 +14,20 @@
 namespace lrun::launcher {
 
 /// The run that the user named: by its id, by how its id begins or ends, by the name of its job (--rdzv-id) or how that
-/// begins, or by its folder. With an empty name the newest one.
+/// begins, or by its folder. With an empty name the newest one. It may be one that waits to begin.
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
 /// The same of a run that must be alive: of several that are meant the only one that is; with an empty name the only
-/// one of all. \param command  for the hint: 'lrun stack' \throws UserError  there is none, there are several, or it
-/// has ended.
+/// one of all, before those that wait to begin. \param command  for the hint: 'lrun stack' \throws UserError  there is
+/// none, there are several, or it has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
-/// That run, or with an empty name all that are alive; those that wait for their job, too.
+/// That run, or with an empty name all that are alive.
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder);
+
+/// The answer of a verb about the ranks of a run that waits to begin: lines that say for what it waits.
+std::string text_of_waiting(const RunEntry& run);
 
 /// A launcher that is alive, and its answer to the question for its status.
 struct LivingLauncher {

@@ -211,6 +211,10 @@ int logs_verb(const VerbRequest& request, const Environment& environment, Messag
   const std::filesystem::path state = state_folder(environment);
   const bool of_living = request.follow && request.run.empty();
   const RunEntry run = of_living ? living_run(request.run, state, "lrun logs -f") : run_named(request.run, state);
+  if (run.waits) {
+    sink.print_lines(text_of_waiting(run));  // stdout is for what the ranks write
+    return 0;
+  }
   const Timeline timeline = timeline_of(run);
   const std::vector<Start> starts = wanted_starts(run, timeline, request);
   LinePrinter printer(request.text, sink);

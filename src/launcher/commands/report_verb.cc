@@ -76,6 +76,12 @@ void write_page(const std::string& file, std::string_view page) {
 
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const RunEntry run = run_named(request.run, state_folder(environment));
+  if (run.waits) {
+    if (!request.html_file.empty()) {
+      throw UserError("run '" + run.id + "' has not begun", "'lrun status' says for what it waits");
+    }
+    return print_to_stdout(text_of_waiting(run), sink) ? 0 : kExitRefused;
+  }
   RunFiles files = read_run(run);
   const std::string verdict = verdict_of(run, files.result);
   Timeline timeline = timeline_in(std::move(files), run);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/shortened.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/run_directory.h"
@@ -14,8 +15,26 @@
 namespace lrun::launcher {
 namespace {
 
+/// As its head says, or else the first launcher of it that answers.
+RunSummary summary_of_waiting(const RunEntry& run) {
+  RunSummary summary{.id = run.id, .name = run.name, .alive = true, .result = "waiting"};
+  for (const LivingLauncher& launcher : ask_launchers(run)) {
+    const bool is_known = summary.started_ms != 0;
+    if (!launcher.status || (is_known && launcher.status->hosts.empty())) continue;
+    summary.started_ms = launcher.status->started_ms;
+    summary.took_ms = launcher.status->running_ms;
+    summary.world_size = launcher.status->world_size;
+    summary.argv = launcher.status->argv;
+    constexpr std::size_t kMostColumns = 40;
+    summary.result = launcher.status->hosts.empty() ? "waiting for other nodes"
+                                                    : shortened(launcher.status->waits_for, kMostColumns);
+  }
+  return summary;
+}
+
 /// Reads the files of some launchers only, since large jobs are kept, too.
 RunSummary summary_of(RunEntry run) {
+  if (run.waits) return summary_of_waiting(run);
   constexpr std::size_t kMostParts = 16;
   run.parts.resize(std::min(run.parts.size(), kMostParts));
   const auto [timeline, result] = read_run(run);
@@ -34,7 +53,7 @@ RunSummary summary_of(RunEntry run) {
 int runs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   const std::filesystem::path state = state_folder(environment);
   std::vector<RunSummary> runs;
-  for (const RunEntry& run : list_runs(state)) runs.push_back(summary_of(run));
+  for (const RunEntry& run : list_all(state)) runs.push_back(summary_of(run));
   const std::string text = request.json   ? runs_json(runs)
                            : runs.empty() ? fmt::format("no run is kept in '{}'\n", state.string())
                                           : runs_text(runs);

@@ -136,6 +136,8 @@ int stack_verb(const VerbRequest& request, const Environment& environment, Messa
     samples = sample(request.processes, request.brief, environment);
   } else {
     const RunEntry run = living_run(request.run, state_folder(environment), "lrun stack");
+    if (run.waits && !request.json) return print_to_stdout(text_of_waiting(run), sink) ? 0 : kExitRefused;
+    if (run.waits) return print_to_stdout(stack_json({}), sink) ? 0 : kExitRefused;
     const std::vector<LivingLauncher> launchers = ask_launchers(run);
     const LivingLauncher* const speaker = speaker_of(launchers);
     samples = speaker != nullptr ? samples_of_job(*speaker, request.brief, sink)

@@ -124,6 +124,11 @@ bool may_be_removed(const std::filesystem::path& part) {
   return !is_new && is_stale(part);
 }
 
+/// Whether it has begun or not.
+std::filesystem::path lock_in(const std::filesystem::path& folder) {
+  return folder / (is_file(folder / kLockName) ? kLockName : kNameBeforeBegin);
+}
+
 bool has_lock(const std::filesystem::path& folder) {
   return is_file(folder / kLockName) || is_file(folder / kNameBeforeBegin);
 }
@@ -142,16 +147,16 @@ std::filesystem::path state_folder(const Environment& environment) {
   return "/tmp/lrun-" + std::to_string(::getuid());
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& path, const std::string& part)
+RunDirectory::RunDirectory(const std::filesystem::path& path, const std::string& part, std::string_view run_name)
     : state_(open_state_folder(path.parent_path())),
       run_(part.empty() ? std::string() : path.filename().string()),
       folder_(part.empty() ? state_.make_new(path.filename()) : make_part(state_, run_, part)),
       lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
+  (void)write_all(lock_.get(), run_name);  // on a full disk only its folder names the run
 }
 
-void RunDirectory::begin(std::string_view run_name) {
-  (void)write_all(lock_.get(), run_name);  // on a full disk only its folder names the run
+void RunDirectory::begin() {
   if (::renameat(folder_.fd(), kNameBeforeBegin, folder_.fd(), kLockName) != 0) refuse_to_lock(errno);
 }
 
@@ -206,7 +211,7 @@ std::vector<std::filesystem::path> waiting_parts(const std::filesystem::path& ru
 }
 
 std::string run_name_of(const std::filesystem::path& run_directory) {
-  return read_small_file(run_directory / kLockName, kMostAddressBytes).value_or("");
+  return read_small_file(lock_in(run_directory), kMostAddressBytes).value_or("");
 }
 
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {
@@ -216,8 +221,7 @@ std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_dir
 }
 
 bool is_stale(const std::filesystem::path& run_directory) {
-  const char* const name = is_file(run_directory / kLockName) ? kLockName : kNameBeforeBegin;
-  const Fd lock(::open((run_directory / name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Fd lock(::open(lock_in(run_directory).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
 

@@ -23,13 +23,14 @@ class RunDirectory {
  public:
   /// \param path  of the run; its parent is made, too, where it is missing
   /// \param part  the name of this launcher's part; 'part-2' where that is taken. Empty: the run has this one launcher
+  /// \param run_name  the name of the job (--rdzv-id), for run_name_of(); may be empty.
   /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
-  explicit RunDirectory(const std::filesystem::path& path, const std::string& part = {});
+  explicit RunDirectory(const std::filesystem::path& path, const std::string& part = {},
+                        std::string_view run_name = {});
 
   /// The run has begun, and answers through its control socket.
-  /// \param run_name  the name of the job (--rdzv-id), for run_name_of(); may be empty.
   /// \throws std::system_error  the lock cannot be renamed.
-  void begin(std::string_view run_name);
+  void begin();
 
   [[nodiscard]] const Folder& folder() const { return folder_; }
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }

@@ -1,3 +1,5 @@
+// In: the state folder. Out: the runs in it, those that wait to begin among them, and which of them a name means. The
+// verbs call it.
 #include "inspect/run_list.h"
 
 #include <algorithm>
@@ -24,12 +26,19 @@ struct DatedRun {
   std::filesystem::file_time_type began;
 };
 
-bool began_before(const DatedRun& one, const DatedRun& other) {
+std::string_view second_of(const RunEntry& run) {
   constexpr std::size_t kSecondBytes = std::string_view("20261122-151500").size();
-  const std::string_view second = std::string_view(one.run.id).substr(0, kSecondBytes);
-  const std::string_view others = std::string_view(other.run.id).substr(0, kSecondBytes);
-  if (second != others) return second < others;
+  return std::string_view(run.id).substr(0, kSecondBytes);
+}
+
+bool began_before(const DatedRun& one, const DatedRun& other) {
+  if (second_of(one.run) != second_of(other.run)) return second_of(one.run) < second_of(other.run);
   return one.began != other.began ? one.began < other.began : one.run.id < other.run.id;
+}
+
+/// The id alone names a run that has no name of its own.
+std::string own_name(std::string name, const std::string& id) {
+  return name == id || name == kUnnamed ? std::string() : std::move(name);
 }
 
 }  // namespace
@@ -55,13 +64,32 @@ std::vector<RunEntry> list_waiting(const std::filesystem::path& state_folder) {
   std::error_code error;
   std::filesystem::directory_iterator entry(state_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    RunEntry waiting{.id = entry->path().filename(), .folder = entry->path(), .parts = waiting_parts(entry->path())};
-    std::erase_if(waiting.parts, is_stale);
-    waiting.alive = !waiting.parts.empty();
-    if (waiting.alive) all.push_back(std::move(waiting));
+    std::vector<std::filesystem::path> parts = waiting_parts(entry->path());
+    std::erase_if(parts, is_stale);
+    if (parts.empty()) continue;
+    const std::string id = entry->path().filename();
+    std::string name = own_name(run_name_of(parts.front()), id);
+    all.push_back({id, entry->path(), std::move(parts), true, std::move(name), true});
   }
   std::sort(all.begin(), all.end(), [](const RunEntry& one, const RunEntry& other) { return one.id < other.id; });
   return all;
+}
+
+std::vector<RunEntry> list_all(const std::filesystem::path& state_folder) {
+  std::vector<RunEntry> runs = list_runs(state_folder);
+  for (RunEntry& waiting : list_waiting(state_folder)) {
+    const auto same = std::find_if(runs.begin(), runs.end(), [&](const RunEntry& run) { return run.id == waiting.id; });
+    if (same != runs.end()) {
+      same->parts.insert(same->parts.end(), waiting.parts.begin(), waiting.parts.end());
+      same->alive = true;
+      continue;
+    }
+    const auto began_before_it = [](const RunEntry& one, const RunEntry& other) {
+      return second_of(one) < second_of(other);
+    };
+    runs.insert(std::upper_bound(runs.begin(), runs.end(), waiting, began_before_it), std::move(waiting));
+  }
+  return runs;
 }
 
 std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
@@ -70,8 +98,7 @@ std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
   const std::string of_job = folder.parent_path().filename().string();
   if (!is_run_id(run.id) && is_run_id(of_job)) run.id = of_job;
   run.alive = !std::all_of(run.parts.begin(), run.parts.end(), has_ended);
-  run.name = run_name_of(run.parts.front());
-  if (run.name == run.id || run.name == kUnnamed) run.name.clear();
+  run.name = own_name(run_name_of(run.parts.front()), run.id);
   return run;
 }
 

@@ -15,6 +15,7 @@ struct RunEntry {
   std::vector<std::filesystem::path> parts = {};  ///< of its launchers, as parts_of_run(); never empty
   bool alive = false;                             ///< one of them holds its lock
   std::string name = {};                          ///< of its job (--rdzv-id); empty: the id alone names it
+  bool waits = false;  ///< nothing has begun: all of `parts` wait for their job, or their hosts
 
   bool operator==(const RunEntry&) const = default;
 };
@@ -28,6 +29,9 @@ std::vector<RunEntry> list_runs(const std::filesystem::path& state_folder);
 
 /// Launchers that wait for their job, by the run that each would be: nothing has begun there, so it is no run yet.
 std::vector<RunEntry> list_waiting(const std::filesystem::path& state_folder);
+
+/// Both, oldest first. A launcher that comes late to a job that runs is one of its parts.
+std::vector<RunEntry> list_all(const std::filesystem::path& state_folder);
 
 /// The runs that `name` may mean: the run of that id, otherwise those whose job has that name, otherwise those whose id
 /// begins or ends with it or whose job's name begins with it. Pure.

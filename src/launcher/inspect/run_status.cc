@@ -107,6 +107,7 @@ std::string to_json(const RunStatus& status) {
                   {"phase", status.phase},
                   {"meets_at", status.meets_at},
                   {"waits_for", status.waits_for},
+                  {"gives_up_in_ms", known(status.gives_up_in_ms)},
                   {"suspended", status.suspended},
                   {"stopping", status.stopping()},
                   {"workers", workers},
@@ -151,6 +152,9 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.phase = json.at("phase").get<std::string>();
     status.meets_at = json.value("meets_at", std::string());  // an older lrun lacks both
     status.waits_for = json.value("waits_for", std::string());
+    if (const Json limit = json.value("gives_up_in_ms", Json()); !limit.is_null()) {  // an older lrun lacks it
+      status.gives_up_in_ms = json_integer<std::int64_t>(limit);
+    }
     status.suspended = json.at("suspended").get<bool>();
     status.ranks_left_out = json_integer(json.value("ranks_left_out", Json(0)));  // an older lrun lacks it
     for (const Json& worker : json.at("workers")) status.workers.push_back(worker_from(worker));

@@ -81,8 +81,9 @@ struct RunStatus {
   int attempt = 0;  ///< 0 is the first
   int master_port = 0;
   std::string phase;           ///< 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over', 'between_rounds'
-  std::string meets_at = {};   ///< while it waits for its job: 'node0 port 29500'
-  std::string waits_for = {};  ///< the same: which launchers are there, and which are missing
+  std::string meets_at = {};   ///< while it waits for its job: 'node0 port 29500'; empty of a head
+  std::string waits_for = {};  ///< while it waits: which launchers or hosts are there, and which are missing
+  std::int64_t gives_up_in_ms = -1;  ///< while it waits; -1: it does not give up, or does not know when
   bool suspended = false;
   std::vector<WorkerStatus> workers;
   int ranks_left_out = 0;              ///< of another host, whose answer was too long

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/signal_names.h"
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "logs/terminal_text.h"
@@ -138,7 +139,11 @@ void Head::tell(Severity severity, const std::string& text) {
 RunStatus Head::status() const {
   RunStatus status;
   const bool is_stopping = end_.signal_number != 0;
-  status.phase = std::holds_alternative<Ending>(phase_) ? "over" : is_stopping ? "stopping" : "running";
+  status.phase = std::holds_alternative<Ending>(phase_) ? "over"
+                 : is_stopping                          ? "stopping"
+                 : run_began_                           ? "running"
+                                                        : "waiting";
+  if (status.waiting()) status.waits_for = table_.waits_for();
   for (std::size_t host = 0; host < table_.size(); ++host) {
     status.hosts.push_back({table_[host].name, table_.state_text(host)});
   }
@@ -350,15 +355,14 @@ void Head::signal_arrived(int signal_number) {
                     options_.stop_signals.end();
   const Ending* const ending = std::get_if<Ending>(&phase_);
   if (std::holds_alternative<Connecting>(phase_) || (ending != nullptr && !ending->has_run)) {
-    if (!ends) return;
-    end_ = {exit_code_of_signal(signal_number), signal_number};
-    phase_ = Ending{};
-    return loop_.stop();
+    if (ends) end_before_start(signal_number);
+    return;
   }
   send_to_all(Kind::kSignal, std::to_string(signal_number));
   if (!ends) return;
   const bool is_first = end_.signal_number == 0;
   if (is_first) end_.signal_number = signal_number;
+  if (is_first && !run_began_) note_signal(signal_number);
   Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr) return;  // all have ended, and only the console is waited for
   const auto end_all = [this] { give_up([](const HostTable::Host&) { return true; }); };
@@ -367,6 +371,20 @@ void Head::signal_arrived(int signal_number) {
   } else if (!running->hurried_limit.armed()) {  // a third signal gives no more time
     running->hurried_limit = loop_.after(options_.hurried_end, end_all);
   }
+}
+
+/// No host has been told to start anything: a first signal is told of, and a second one ends the head at once.
+void Head::end_before_start(int signal_number) {
+  end_ = {exit_code_of_signal(signal_number), signal_number};
+  if (std::holds_alternative<Ending>(phase_)) return loop_.stop();
+  note_signal(signal_number);
+  phase_ = Ending{};
+  output_.when_flushed(kLastWordPatience, [this] { loop_.stop(); });
+}
+
+/// Before the run has begun: what it waited for.
+void Head::note_signal(int signal_number) {
+  sink_.note(fmt::format("received {} while {}", signal_name(signal_number), table_.waits_for()));
 }
 
 void Head::send_to_all(Kind kind, const std::string& payload) {

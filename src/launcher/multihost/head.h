@@ -122,6 +122,8 @@ class Head {
 
   void send_heartbeat();
   void suspend();
+  void end_before_start(int signal_number);
+  void note_signal(int signal_number);
   void send_to_all(NodeFrame::Kind kind, const std::string& payload);
 
   EventLoop& loop_;

@@ -1,15 +1,18 @@
+// In: a head, and what its hosts answer. Out: the record of its run where it was typed. start_on_hosts.cc makes one.
 #include "multihost/head_record.h"
 
 #include <unistd.h>
 
 #include <chrono>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/verdict_text.h"
+#include "run/run_folders.h"
 
 namespace lrun::launcher {
 namespace {
@@ -37,12 +40,30 @@ RunEnd run_end_of(const Head::End& end) {
 }  // namespace
 
 HeadRecord::HeadRecord(EventLoop& loop, const NodeOrder& order, const Environment& environment, MessageSink& sink)
-    : plan_(plan_of_head(order)),
+    : loop_(loop),
+      environment_(environment),
+      plan_(plan_of_head(order)),
       record_(loop, plan_, environment, sink, kPartOfHead),
       answers_(loop, [this](const std::string& question) { return head_->ask(question); }) {}
 
-void HeadRecord::begin(Head& head) {
+void HeadRecord::wait(Head& head) {
   head_ = &head;
+  began_ = std::chrono::steady_clock::now();
+  began_ms_ = wall_ms();
+  show_ = loop_.after(kUnseenWait, [this] { show_wait(); });
+}
+
+void HeadRecord::show_wait() {
+  try {
+    waiting_.emplace(loop_, folder_of_run(plan_, environment_), kPartOfHead, plan_.run_name,
+                     [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): begin() warns of it
+  }
+}
+
+void HeadRecord::begin() {
+  show_.cancel();
+  waiting_.reset();
   has_begun_ = true;
   began_ = std::chrono::steady_clock::now();
   began_ms_ = wall_ms();

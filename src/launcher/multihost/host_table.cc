@@ -1,10 +1,15 @@
 // In: answers and ends of the hosts of a run. Out: how far each is, and what follows from that. Head owns the table.
 #include "multihost/host_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
+#include "base/nearest.h"
+#include "base/shortened.h"
+#include "inspect/run_status.h"
 #include "process/exit_codes.h"
 
 namespace lrun::launcher {
@@ -40,7 +45,22 @@ std::string HostTable::state_text(std::size_t host) const {
   const Host& of = hosts_[host];
   if (of.end) return of.end->text();
   if (of.over) return "lost";
-  return of.stage == Stage::kBegun ? "running" : "starting";
+  if (of.stage == Stage::kConnecting) return "connecting";
+  if (of.stage == Stage::kUnusable) return "cannot be used: " + of.problem;
+  return of.stage == Stage::kBegun ? kHostRuns : "starting";
+}
+
+std::string HostTable::waits_for() const {
+  constexpr std::size_t kMostNameBytes = 100;
+  std::vector<std::string> connecting;
+  std::vector<std::string> starting;
+  for (const Host& host : hosts_) {
+    if (host.stage == Stage::kConnecting) connecting.push_back(host.name);
+    if (!host.over && !host.end) starting.push_back(host.name);
+  }
+  const auto names = [](const std::vector<std::string>& of) { return shortened(join_words(of, ", "), kMostNameBytes); };
+  if (connecting.empty()) return fmt::format("starting on {}: {}", counted(starting.size(), "host"), names(starting));
+  return fmt::format("connecting to {} of {}: {}", connecting.size(), counted(size(), "host"), names(connecting));
 }
 
 bool HostTable::all_answered() const {

@@ -49,6 +49,8 @@ class HostTable {
 
   /// 'running', 'exited with code 0', for people.
   [[nodiscard]] std::string state_text(std::size_t host) const;
+  /// Before the run has begun: 'connecting to 2 of 8 hosts: a, b'.
+  [[nodiscard]] std::string waits_for() const;
   [[nodiscard]] bool all_answered() const;
   /// The hosts that cannot be used.
   [[nodiscard]] std::vector<HostProblem> problems() const;

@@ -155,7 +155,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
                .min_nodes = least,
                .grace = request.grace.value,
                .stop_signals = stop_signals.numbers,
-               .began = [&] { record.begin(head); },
+               .began = [&] { record.begin(); },
                .told = [&](const std::string& answer) { record.told(answer); }},
               output, output, [&](HeadLinks::Events events) {
                 HostLinks::Options options{host_ways(here, most_connections), defaults, std::move(copied)};
@@ -163,6 +163,7 @@ int start_on_hosts(const ParsedCommandLine& parsed, const LaunchRequest& request
               });
     const SignalSource source(loop, signals,
                               [&head](const ReceivedSignal& signal) { head.signal_arrived(signal.number); });
+    record.wait(head);
     end = head.run();
     record.end(head, end);
   }

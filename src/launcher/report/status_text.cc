@@ -34,12 +34,14 @@ std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   return phase == "running" ? fmt::format("running for {}", age) : fmt::format("{}, started {} ago", phase, age);
 }
 
-/// Of a launcher that waits for its job.
+/// Of a launcher that waits for its job, or of a head that waits for its hosts.
 std::string waiting_text(const RunStatus& status) {
-  return fmt::format("run {} (pid {}): waiting for {} for the job's other launchers at {}: {}\n  {}\n",
-                     terminal_safe(status.run_id), status.pid, format_elapsed(Duration(status.running_ms)),
-                     terminal_safe(status.meets_at), command_text(status.argv, kMostCommandColumns),
-                     terminal_safe(status.waits_for));
+  const std::string whom = status.hosts.empty() ? "the job's other launchers at " + status.meets_at : "its hosts";
+  const std::string limit =
+      status.gives_up_in_ms < 0 ? std::string() : "; gives up in " + format_elapsed(Duration(status.gives_up_in_ms));
+  return fmt::format("run {} (pid {}): waiting for {} for {}: {}\n  {}{}\n", terminal_safe(status.run_id), status.pid,
+                     format_elapsed(Duration(status.running_ms)), terminal_safe(whom),
+                     command_text(status.argv, kMostCommandColumns), terminal_safe(status.waits_for), limit);
 }
 
 /// Of a head. Hosts in the same state share a line.

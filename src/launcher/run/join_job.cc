@@ -40,7 +40,6 @@ namespace {
 
 /// The leader gives up by its own clock; the others wait a little longer for its message.
 constexpr Duration kLateness(2000);
-constexpr Duration kUnseenWait(1000);
 constexpr Duration kUnreachedPause(5000);
 constexpr Duration kUnreachedPauseOfMany(60'000);
 constexpr Duration kAnswerPause(500);
@@ -96,6 +95,7 @@ class RendezvousWait : public JobEvents {
     const EndSignals signals(loop_, plan_, guard_, [this](int number) {
       end({.why_not = number == 0 ? "" : waited_for(), .signal_number = number});
     });
+    limit_at_ = steady_now() + plan_.rendezvous->join_timeout;
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
     });
@@ -166,11 +166,10 @@ class RendezvousWait : public JobEvents {
     return is_one_of_many ? kUnreachedPauseOfMany : kUnreachedPause;
   }
 
-  /// Most jobs begin before it is worth a folder.
   void show_wait() {
     try {
       record_.emplace(
-          loop_, folder_of_run(plan_, environment_), part_of(plan_),
+          loop_, folder_of_run(plan_, environment_), part_of(plan_), plan_.run_name,
           [this](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(to_json(status())); });
     } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): RunRecord warns of it when the job begins
     }
@@ -178,16 +177,18 @@ class RendezvousWait : public JobEvents {
 
   [[nodiscard]] RunStatus status() const {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
-    return {.run_id = plan_.run_id,
-            .pid = guard_.pid(),
-            .started_ms = started_ms_,
-            .running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count(),
-            .argv = plan_.argv,
-            .strategy = text_of(plan_.strategy.value),
-            .world_size = plan_.world_size,
-            .phase = "waiting",
-            .meets_at = fmt::format("{}{} port {}", rendezvous.etcd.empty() ? "" : "etcd ", rendezvous.host, port()),
-            .waits_for = waited_for()};
+    return {
+        .run_id = plan_.run_id,
+        .pid = guard_.pid(),
+        .started_ms = started_ms_,
+        .running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count(),
+        .argv = plan_.argv,
+        .strategy = text_of(plan_.strategy.value),
+        .world_size = plan_.world_size,
+        .phase = "waiting",
+        .meets_at = fmt::format("{}{} port {}", rendezvous.etcd.empty() ? "" : "etcd ", rendezvous.host, port()),
+        .waits_for = waited_for(),
+        .gives_up_in_ms = limit_.armed() ? std::max<std::int64_t>(0, (limit_at_ - steady_now()) / Duration(1)) : -1};
   }
 
   void tell(const std::string& text) {
@@ -227,6 +228,7 @@ class RendezvousWait : public JobEvents {
   EventLoop::Timer show_;
   std::optional<WaitingRecord> record_;
   EventLoop::Timer limit_;
+  SteadyTime limit_at_;  ///< of the leader
   bool ended_ = false;
   bool waits_ = false;  ///< for a place in the job
   RepeatFilter told_;

@@ -38,7 +38,7 @@ bool RunFolders::is_run_removed() const { return run_ && run_->folder().is_remov
 std::string RunFolders::make(bool has_to_log) {
   std::string refusal;
   try {
-    if (!run_) run_.emplace(path_, part_);
+    if (!run_) run_.emplace(path_, part_, run_name_);
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
     refusal = refusal_text(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");
@@ -53,7 +53,7 @@ std::string RunFolders::make(bool has_to_log) {
 }
 
 void RunFolders::begin() {
-  if (run_) run_->begin(run_name_);
+  if (run_) run_->begin();
 }
 
 void RunFolders::prune_others(std::size_t kept, std::size_t tolerated) const {

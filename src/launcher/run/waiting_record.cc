@@ -6,8 +6,8 @@
 namespace lrun::launcher {
 
 WaitingRecord::WaitingRecord(EventLoop& loop, const std::filesystem::path& run, const std::string& part,
-                             ControlSocket::Answer answer)
-    : directory_(run, part) {
+                             const std::string& run_name, ControlSocket::Answer answer)
+    : directory_(run, part, run_name) {
   try {
     control_.emplace(loop, directory_.folder(), std::move(answer));
   } catch (const std::system_error&) {

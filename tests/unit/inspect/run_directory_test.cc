@@ -17,8 +17,8 @@ namespace {
 
 /// A run that others see: alive as long as the object is.
 RunDirectory begun_run(const std::filesystem::path& path, const std::string& name = {}) {
-  RunDirectory run(path);
-  run.begin(name);
+  RunDirectory run(path, {}, name);
+  run.begin();
   return run;
 }
 
@@ -106,8 +106,8 @@ TEST_F(RunDirectoryTest, PruningTakesAJobWhenNoneOfItsLaunchersLives) {
   const std::filesystem::path living = state_ / "20260102-030401-abc123";
   const std::filesystem::path newest = state_ / "20260102-030402-abc123";
   RunDirectory launcher(living, "b");
-  launcher.begin({});
-  for (const auto& job : {ended, living}) RunDirectory(job, "a").begin({});
+  launcher.begin();
+  for (const auto& job : {ended, living}) RunDirectory(job, "a").begin();
   (void)begun_run(newest);
   prune_runs(Folder::open(state_), 1, 1);
   EXPECT_FALSE(std::filesystem::exists(ended));

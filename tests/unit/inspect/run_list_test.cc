@@ -15,8 +15,8 @@ namespace {
 
 /// A run that others see: alive as long as the object is.
 RunDirectory listed_run(const std::filesystem::path& path, const std::string& name = {}) {
-  RunDirectory run(path);
-  run.begin(name);
+  RunDirectory run(path, {}, name);
+  run.begin();
   return run;
 }
 
@@ -83,11 +83,11 @@ TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
 TEST(RunList, AJobOfSeveralLaunchersIsOneRunAndLivesAsLongAsOneOfThem) {
   const test::TemporaryFolder state;
   const std::filesystem::path job = state / "20260102-030405-abc123";
-  RunDirectory first(job, "b");
-  first.begin("resnet");
+  RunDirectory first(job, "b", "resnet");
+  first.begin();
   {
-    RunDirectory second(job, "a");
-    second.begin("resnet");
+    RunDirectory second(job, "a", "resnet");
+    second.begin();
   }
   const RunDirectory waits(job, "c");
   const RunEntry all{job.filename(), job, {job / "a", job / "b"}, true, "resnet"};
@@ -101,8 +101,8 @@ TEST(RunList, ARunIsOverWithTheResultsOfAllItsLaunchers) {
   const std::filesystem::path job = state / "20260102-030405-abc123";
   RunDirectory first(job, "a");
   RunDirectory second(job, "b");
-  first.begin({});
-  second.begin({});
+  first.begin();
+  second.begin();
   std::ofstream(job / "a" / "result.json") << "{}";
   EXPECT_TRUE(run_in(job)->alive);
   std::ofstream(job / "b" / "result.json") << "{}";
@@ -113,15 +113,36 @@ TEST(RunList, KnowsLaunchersThatWaitForTheirJobApartFromRuns) {
   const test::TemporaryFolder state;
   const std::filesystem::path job = state / "20260102-030405-aaaaaa";
   RunDirectory starts(job, "a");
-  RunDirectory waits(job, "b");
+  RunDirectory waits(job, "b", "resnet");
   EventLoop loop;
   const ControlSocket control(loop, waits.folder(), [](std::string_view, const ControlSocket::Reply&) {});
   const std::vector<RunEntry> waiting = list_waiting(state.path());
-  EXPECT_EQ(waiting, (std::vector<RunEntry>{{"20260102-030405-aaaaaa", job, {job / "b"}, true}}));
+  EXPECT_EQ(waiting, (std::vector<RunEntry>{{"20260102-030405-aaaaaa", job, {job / "b"}, true, "resnet", true}}));
   EXPECT_TRUE(list_runs(state.path()).empty());
-  waits.begin({});
+  RunDirectory before(state / "20260102-030404-bbbbbb");
+  RunDirectory after(state / "20260102-030406-aaaaaa");
+  before.begin();
+  after.begin();
+  std::vector<std::string> order;
+  for (const RunEntry& run : list_all(state.path()))
+    order.push_back(run.id.substr(14, 1) + (run.waits ? " waits" : ""));
+  EXPECT_EQ(order, (std::vector<std::string>{"4", "5 waits", "6"}));
+  before.remove();
+  after.remove();
+  waits.begin();
   EXPECT_TRUE(list_waiting(state.path()).empty());
   EXPECT_EQ(list_runs(state.path()).size(), 1U);
+}
+
+TEST(RunList, ALauncherThatComesLateIsPartOfTheRunThatItComesTo) {
+  const test::TemporaryFolder state;
+  const std::filesystem::path job = state / "20260102-030405-aaaaaa";
+  RunDirectory runs(job, "a");
+  runs.begin();
+  const RunDirectory waits(job, "b");
+  EventLoop loop;
+  const ControlSocket control(loop, waits.folder(), [](std::string_view, const ControlSocket::Reply&) {});
+  EXPECT_EQ(list_all(state.path()), (std::vector<RunEntry>{{job.filename(), job, {job / "a", job / "b"}, true}}));
 }
 
 TEST(RunList, ALauncherThatWasKilledWaitsForNothing) {
@@ -155,6 +176,7 @@ TEST(RunStatus, ComesBackFromItsJson) {
   status.phase = "waiting";
   status.meets_at = "node0 port 29500";
   status.waits_for = "no node has joined";
+  status.gives_up_in_ms = 0;
   EXPECT_EQ(run_status_from_json(to_json(status)), status);
   EXPECT_FALSE(status.stopping());
   status.hosts = {{"a", "running"}};

@@ -141,7 +141,12 @@ TEST_F(HeadTest, KnowsHowFarEachHostIs) {
   int began = 0;
   options.began = [&] { ++began; };
   (void)run([&] {
-    answer_all();
+    answer(0);
+    EXPECT_EQ(head->status().phase, "waiting");
+    EXPECT_EQ(head->status().waits_for, "connecting to 2 of 3 hosts: b, c");
+    answer(1);
+    answer(2);
+    EXPECT_EQ(head->status().waits_for, "starting on 3 hosts: a, b, c");
     from(0, Kind::kBegun);
     EXPECT_EQ(head->status().phase, "running");
     EXPECT_EQ(head->status().hosts, (Hosts{{"a", "running"}, {"b", "starting"}, {"c", "starting"}}));
@@ -267,7 +272,19 @@ TEST_F(HeadTest, ASignalBeforeTheStartEndsAtOnce) {
     head->signal_arrived(SIGINT);
   });
   EXPECT_EQ(end, (Head::End{exit_code_of_signal(SIGINT), SIGINT}));
-  EXPECT_EQ(sink.text(), "");
+  EXPECT_EQ(sink.text(), "lrun: note: received SIGINT while connecting to 2 of 3 hosts: b, c\n");
+}
+
+TEST_F(HeadTest, ASignalBeforeTheHostsHaveMetSaysSoOnce) {
+  const Head::End end = run([this] {
+    answer_all();
+    head->signal_arrived(SIGINT);
+    head->signal_arrived(SIGINT);
+    EXPECT_EQ(links->sent_to(2, Kind::kSignal).size(), 2U);
+    end_all(exit_code_of_signal(SIGINT));
+  });
+  EXPECT_EQ(end.signal_number, SIGINT);
+  EXPECT_EQ(sink.text(), "lrun: note: received SIGINT while starting on 3 hosts: a, b, c\n");
 }
 
 TEST_F(HeadTest, SignalsGoToAllHostsThatStillRun) {

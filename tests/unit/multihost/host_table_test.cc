@@ -45,6 +45,20 @@ TEST(HostTable, IsCompleteWhenEachHostHasAnsweredOrCannotBeUsed) {
   EXPECT_TRUE(table.reached().at(0).here);
 }
 
+TEST(HostTable, SaysWhichHostsAreWaitedFor) {
+  HostTable table = table_of(3);
+  EXPECT_EQ(table.waits_for(), "connecting to 3 of 3 hosts: h0, h1, h2");
+  table.answered(0, {});
+  table.cannot_be_used(2, "no route");
+  EXPECT_EQ(table.waits_for(), "connecting to 1 of 3 hosts: h1");
+  EXPECT_EQ(table.state_text(1), "connecting");
+  EXPECT_EQ(table.state_text(2), "cannot be used: no route");
+  EXPECT_EQ(started(1).waits_for(), "starting on 1 host: h0");
+  table = started(3);
+  table.close(1);
+  EXPECT_EQ(table.waits_for(), "starting on 2 hosts: h0, h2") << "the other is lost";
+}
+
 TEST(HostTable, OneHostAloneHasNobodyToMeet) {
   EXPECT_EQ(started(1)[0].stage, HostTable::Stage::kBegun);
   EXPECT_EQ(started(2)[0].stage, HostTable::Stage::kReady);

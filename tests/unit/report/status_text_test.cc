@@ -84,6 +84,28 @@ TEST(StatusText, SaysWhomALauncherWaitsFor) {
       "  joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes\n");
 }
 
+TEST(StatusText, SaysWhenALauncherGivesUp) {
+  RunStatus status = four_ranks();
+  status.phase = "waiting";
+  status.waits_for = "missing: 1 of 2 nodes";
+  status.gives_up_in_ms = 540'000;
+  EXPECT_NE(status_text(status, 0).find("\n  missing: 1 of 2 nodes; gives up in 9m"), std::string::npos)
+      << status_text(status, 0);
+}
+
+TEST(StatusText, SaysThatAHeadWaitsForItsHosts) {
+  const RunStatus status{.run_id = "20260102-030405-abcdef",
+                         .pid = 100,
+                         .running_ms = 3'000,
+                         .argv = {"./train"},
+                         .phase = "waiting",
+                         .waits_for = "connecting to 1 of 2 hosts: b",
+                         .hosts = {{"a", "starting"}, {"b", "connecting"}}};
+  EXPECT_EQ(status_text(status, 0),
+            "run 20260102-030405-abcdef (pid 100): waiting for 3.0s for its hosts: ./train\n"
+            "  connecting to 1 of 2 hosts: b\n");
+}
+
 TEST(StatusText, SaysHowTheHostsOfAHeadAre) {
   RunStatus status = four_ranks();
   status.workers.clear();
