@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,10 +24,15 @@ bool lacks_pidfds(int error) { return error == ENOSYS || error == EPERM || error
 // P_PIDFD is newer than the enumeration of old headers; the kernel has it since 5.4.
 constexpr auto kPidFd = static_cast<idtype_t>(3);
 
-int wait_for(int fd, pid_t pid, siginfo_t& info, int options) {
-  if (fd >= 0 && ::waitid(kPidFd, static_cast<id_t>(fd), &info, options) == 0) return 0;
+/// The raw call also tells what the child used; libc's does not.
+int wait_by(idtype_t by, int number, siginfo_t& info, int options, rusage* used) {
+  return static_cast<int>(::syscall(SYS_waitid, by, number, &info, options, used));
+}
+
+int wait_for(int fd, pid_t pid, siginfo_t& info, int options, rusage* used = nullptr) {
+  if (fd >= 0 && wait_by(kPidFd, fd, info, options, used) == 0) return 0;
   if (fd >= 0 && !lacks_pidfds(errno)) return -1;
-  return ::waitid(P_PID, static_cast<id_t>(pid), &info, options);
+  return wait_by(P_PID, pid, info, options, used);
 }
 
 }  // namespace
@@ -60,8 +66,9 @@ std::optional<ExitStatus> PidFd::ending() const {
 std::optional<ExitStatus> PidFd::try_wait() {
   if (status_) return status_;
   siginfo_t info{};
+  rusage used{};
   const auto reap = [&] {
-    if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG) == 0) return info.si_pid != 0;
+    if (wait_for(fd_.get(), pid_, info, WEXITED | WNOHANG, &used) == 0) return info.si_pid != 0;
     throw std::system_error(errno, std::generic_category(), "waitid");
   };
   if (!reap()) {
@@ -69,7 +76,9 @@ std::optional<ExitStatus> PidFd::try_wait() {
     was_held_ = !reap();  // else it ended between the two questions
     if (was_held_) status_ = status_of_dead(pid_);
   }
-  if (!status_) status_ = ExitStatus::from_siginfo(info);
+  if (status_) return status_;
+  status_ = ExitStatus::from_siginfo(info);
+  peak_memory_kib_ = used.ru_maxrss;
   return status_;
 }
 

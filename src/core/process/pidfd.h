@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "base/duration.h"
@@ -53,6 +54,9 @@ class PidFd {
   [[nodiscard]] bool wait_until_ended(Duration limit) const;
 
   [[nodiscard]] const std::optional<ExitStatus>& status() const { return status_; }
+  /// After its end: the most memory that it had at one time, or that one of the children that it has waited for had.
+  /// -1: not known. A program that is smaller than lrun has lrun's, from the moment before it was executed.
+  [[nodiscard]] std::int64_t peak_memory_kib() const { return peak_memory_kib_; }
   /// Whether a tracer kept it from being reaped when try_wait() reported its end.
   [[nodiscard]] bool was_held() const { return was_held_; }
 
@@ -60,6 +64,7 @@ class PidFd {
   pid_t pid_;
   Fd fd_;
   std::optional<ExitStatus> status_;
+  std::int64_t peak_memory_kib_ = -1;
   bool was_held_ = false;
 };
 

@@ -126,12 +126,21 @@ bool chose_to_end(const FailureRecord& record) {
   return record.ending == Ending::kExited && (record.value <= kExitSignalBase || record.value == kMinusOne);
 }
 
-std::string detail_of(Cause cause, const EndFacts& facts) {
-  switch (cause) {
+/// 'memory limit 64 MiB, peak memory 61.5 MiB': as much of it as is known.
+std::string memory_text(const FailureRecord& record, const EndFacts& facts) {
+  std::string text;
+  if (facts.memory_limit_bytes > 0) text = "memory limit " + bytes_text(facts.memory_limit_bytes);
+  if (record.peak_memory_kib <= 0) return text;
+  return fmt::format("{}{}peak memory {}", text, text.empty() ? "" : ", ", kib_text(record.peak_memory_kib));
+}
+
+std::string detail_of(const FailureRecord& record, const EndFacts& facts) {
+  switch (record.cause) {
     case Cause::kFatalSignal:
       return facts.passed_on ? "sent to lrun and passed on; the program does not handle it" : std::string();
     case Cause::kOutOfMemory:
-      return facts.memory_limit_bytes == 0 ? std::string() : "memory limit " + bytes_text(facts.memory_limit_bytes);
+    case Cause::kProbablyOutOfMemory:
+      return memory_text(record, facts);
     case Cause::kCpuTimeLimit:
       return format_duration(Duration(std::chrono::seconds(facts.cpu_limit_seconds)));
     case Cause::kSharedMemoryFull:
@@ -159,6 +168,8 @@ std::string bytes_text(std::uint64_t bytes) {
   return fmt::format("{} {}", number, kUnits[unit]);
 }
 
+std::string kib_text(std::int64_t kib) { return bytes_text(static_cast<std::uint64_t>(kib) * 1024); }
+
 void explain(FailureRecord& record, const EndFacts& facts) {
   if (!record.success()) {
     PrintedError printed = printed_error_of(record, facts);
@@ -171,7 +182,7 @@ void explain(FailureRecord& record, const EndFacts& facts) {
     }
   }
   record.cause = classify(record, facts);
-  record.detail = detail_of(record.cause, facts);
+  record.detail = detail_of(record, facts);
   // After the error was found: whether the worker is a victim depends on several lines.
   if (record.error.empty() && record.cause == Cause::kOwnError && chose_to_end(record)) {
     const std::string said = find_plain_error(facts.last_lines, facts.error_lines, is_code_of_words(record.value));

@@ -55,6 +55,7 @@ FailureRecord read_fields(const Json& json) {
   record.steady_ns = json_integer<std::int64_t>(json.at("steady_ns"));
   record.wall_ns = json_integer<std::int64_t>(json.at("wall_ns"));
   record.lifetime_ms = json_integer<std::int64_t>(json.at("lifetime_ms"));
+  record.peak_memory_kib = json_integer<std::int64_t>(json.value("peak_memory_kib", Json(-1)));
   record.value = json_integer(json.at("value"));
   record.core_dumped = json.at("core_dumped").get<bool>();
   record.stop_signal = json_integer(json.at("stop_signal"));
@@ -112,7 +113,8 @@ std::string FailureRecord::describe_status() const {
       break;
   }
   if (cause == Cause::kOutOfMemory) return "was killed by the kernel's out-of-memory killer" + in_brackets;
-  if (cause == Cause::kProbablyOutOfMemory) return "was killed, probably by the kernel's out-of-memory killer";
+  if (cause == Cause::kProbablyOutOfMemory)
+    return "was killed, probably by the kernel's out-of-memory killer" + in_brackets;
   if (cause == Cause::kCpuTimeLimit && value == SIGKILL) return "was killed by the kernel";
   return ExitStatus{ExitStatus::Kind::kSignaled, value, core_dumped}.text();
 }
@@ -124,7 +126,8 @@ std::string FailureRecord::describe_reason() const {
     case Cause::kOutOfMemory:
       return itself ? std::string() : "the kernel's out-of-memory killer killed one of its processes" + in_brackets;
     case Cause::kProbablyOutOfMemory:
-      return itself ? std::string() : "probably the kernel's out-of-memory killer killed one of its processes";
+      return itself ? std::string()
+                    : "probably the kernel's out-of-memory killer killed one of its processes" + in_brackets;
     case Cause::kFatalSignal:
     case Cause::kEndedEarly:
       return detail;
@@ -169,6 +172,7 @@ std::string to_json(const FailureRecord& record) {
   json += fmt::format(R"(,"error":{},"location":{},"detail":{},"evidence":{},"error_file":{},"error_time":{})",
                       json_string(record.error), json_string(record.location), json_string(record.detail),
                       json_array(record.evidence), json_string(record.error_file), record.error_time);
+  if (record.peak_memory_kib >= 0) json += fmt::format(R"(,"peak_memory_kib":{})", record.peak_memory_kib);
   if (!record.logs.empty()) json += fmt::format(R"(,"logs":{})", json_string(record.logs));
   return json + "}";
 }

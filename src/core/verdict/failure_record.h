@@ -33,6 +33,7 @@ struct FailureRecord {
   std::int64_t steady_ns = 0;  ///< this node's steady clock, for order on the node
   std::int64_t wall_ns = 0;    ///< since the epoch, for people and for other nodes
   std::int64_t lifetime_ms = 0;
+  std::int64_t peak_memory_kib = -1;  ///< of its largest process; -1: not known
   Ending ending = Ending::kExited;
   int value = 0;
   bool core_dumped = false;

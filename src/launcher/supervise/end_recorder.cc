@@ -58,6 +58,7 @@ FailureRecord EndRecorder::begin_record(const Worker& worker) const {
 FailureRecord EndRecorder::ended(const Worker& worker, const ExitStatus& status) {
   FailureRecord record = begin_record(worker);
   record.set_status(status);
+  record.peak_memory_kib = worker.process.peak_memory_kib();
   if (!record.success()) name_logs(record);
   EndFacts facts = evidence_of(record);
   facts.cpu_limit_seconds = worker.cpu_limit_seconds;

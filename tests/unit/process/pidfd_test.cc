@@ -31,6 +31,21 @@ TEST(WithoutPidfd, AnEndIsSeenAndReapedOnce) {
   EXPECT_FALSE(result.child->signal(SIGTERM)) << "its number may be another's now";
 }
 
+TEST(PidFd, KnowsThePeakMemoryOfAChildThatItHasReaped) {
+  char program[] = "/bin/true";
+  char* argv[] = {program, nullptr};
+  for (const bool use_pidfds : {true, false}) {
+    SpawnDefaults defaults = SpawnDefaults::of_this_process();
+    defaults.use_pidfds = use_pidfds;
+    SpawnResult result = spawn({.path = program, .argv = argv, .envp = argv + 1}, defaults);
+    ASSERT_TRUE(result.ok()) << result.error_number;
+    ASSERT_TRUE(result.child->wait_until_ended(Duration(60'000)));
+    EXPECT_EQ(result.child->peak_memory_kib(), -1);
+    ASSERT_TRUE(result.child->try_wait());
+    EXPECT_GT(result.child->peak_memory_kib(), 100);
+  }
+}
+
 TEST(WithoutPidfd, ASignalArrives) {
   SpawnResult result = start("/bin/sleep", "1000");
   ASSERT_TRUE(result.ok()) << result.error_number;

@@ -42,6 +42,22 @@ TEST(Explain, SaysProbablyWhenOnlyTheMachineCountedAKill) {
   EXPECT_EQ(record.describe(), "was killed, probably by the kernel's out-of-memory killer");
 }
 
+TEST(Explain, TellsHowMuchMemoryAWorkerHadThatWasKilledForIt) {
+  const auto words = [](const EndFacts& facts) {
+    FailureRecord record;
+    record.ending = Ending::kSignaled;
+    record.value = SIGKILL;
+    record.peak_memory_kib = 63'000;
+    explain(record, facts);
+    return record.describe();
+  };
+  EXPECT_EQ(words({.memory_kills = 1, .memory_kills_are_ours = true, .memory_limit_bytes = 64 << 20}),
+            "was killed by the kernel's out-of-memory killer (memory limit 64 MiB, peak memory 61.5 MiB)");
+  EXPECT_EQ(words({.memory_kills = 1}),
+            "was killed, probably by the kernel's out-of-memory killer (peak memory 61.5 MiB)");
+  EXPECT_EQ(words({}), "died of SIGKILL (killed from outside)");
+}
+
 TEST(Explain, SeesTheOutOfMemoryKillBehindAShell) {
   EXPECT_EQ(explained(Ending::kExited, 137, {.memory_kills = 1, .memory_kills_are_ours = true}).cause,
             Cause::kOutOfMemory);

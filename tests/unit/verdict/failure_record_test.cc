@@ -20,6 +20,7 @@ FailureRecord example() {
   record.steady_ns = 123'456'789'012;
   record.wall_ns = 1'795'000'000'000'000'000;
   record.lifetime_ms = 872'000;
+  record.peak_memory_kib = 12'345'678;
   record.ending = FailureRecord::Ending::kSignaled;
   record.value = SIGSEGV;
   record.core_dumped = true;
@@ -35,6 +36,13 @@ FailureRecord example() {
 
 TEST(FailureRecordJson, IsReadBackAsTheSameRecord) {
   EXPECT_EQ(failure_record_from_json(to_json(example())), example());
+}
+
+TEST(FailureRecordJson, OfAnOlderLrunHasNoPeakMemory) {
+  FailureRecord record = example();
+  record.peak_memory_kib = -1;
+  EXPECT_EQ(to_json(record).find("peak"), std::string::npos);
+  EXPECT_EQ(failure_record_from_json(to_json(record)), record);
 }
 
 TEST(FailureRecordJson, SurvivesTextThatIsNotUtf8) {
