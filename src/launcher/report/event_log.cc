@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -127,6 +128,22 @@ void EventLog::first_step(int rank, int attempt, std::int64_t steady_ns) {
   const auto then = std::chrono::steady_clock::time_point(std::chrono::nanoseconds(steady_ns));
   const auto ago = std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - then);
   write("first_step", fmt::format(R"({{"rank":{},"attempt":{}}})", rank, attempt), ago);
+}
+
+void EventLog::used(int attempt, const std::vector<WorkerStatus>& workers) {
+  if (!file_) return;
+  std::vector<int> ranks;
+  std::vector<std::int64_t> memory;
+  std::vector<int> cpu;
+  for (const WorkerStatus& worker : workers) {
+    if (worker.use.resident_bytes < 0 || worker.use.cpu_percent < 0) continue;
+    ranks.push_back(worker.rank);
+    memory.push_back(worker.use.resident_bytes / 1024);
+    cpu.push_back(worker.use.cpu_percent);
+  }
+  if (ranks.empty()) return;
+  const nlohmann::json fields{{"attempt", attempt}, {"rank", ranks}, {"memory_kib", memory}, {"cpu_percent", cpu}};
+  write("usage", fields.dump());
 }
 
 void EventLog::worker_ended(const FailureRecord& record) {

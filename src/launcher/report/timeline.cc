@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/duration.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/shortened.h"
 #include "base/signal_names.h"
@@ -102,6 +103,7 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
   worker->ended_ms = time_of(timeline, event);
   worker->ended_order = order;
   worker->fate = fate_of(*record);
+  worker->peak_memory_kib = std::max(worker->peak_memory_kib, record->peak_memory_kib);
   const bool by_our_signal = worker->fate == Fate::kStopped && record->ending == FailureRecord::Ending::kSignaled;
   worker->ending = by_our_signal ? signal_name(record->value) : record->describe();
   if (worker->fate == Fate::kStopped) worker->ending = "stopped by lrun: " + worker->ending;
@@ -113,6 +115,21 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
 void add_milestone(Timeline& timeline, const Json& event, const std::string& what, int order) {
   WorkerSpan* const worker = find_worker(timeline, event.at("rank").get<int>(), event.at("attempt").get<int>());
   if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), what, order});
+}
+
+void add_usage(Timeline& timeline, const Json& event) {
+  const int attempt = json_integer(event.at("attempt"));
+  const std::int64_t now = time_of(timeline, event);
+  const Json& ranks = event.at("rank");
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const UsageSample sample{.ms = now,
+                             .memory_kib = json_integer<std::int64_t>(event.at("memory_kib").at(i)),
+                             .cpu_percent = json_integer(event.at("cpu_percent").at(i))};
+    WorkerSpan* const worker = find_worker(timeline, json_integer(ranks.at(i)), attempt);
+    if (worker == nullptr || sample.memory_kib < 0 || sample.cpu_percent < 0) continue;
+    worker->usage.push_back(sample);
+    worker->peak_memory_kib = std::max(worker->peak_memory_kib, sample.memory_kib);
+  }
 }
 
 /// The reason of the end; empty where a worker failed, whose end is an entry of its own. The event holds no limits.
@@ -167,12 +184,15 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
     add_milestone(timeline, event, "connected to the store", order);
   } else if (name == "first_step") {
     add_milestone(timeline, event, "first step", order);
+  } else if (name == "usage") {
+    add_usage(timeline, event);
   } else if (name == "worker_ended") {
     end_worker(timeline, event, line, order);
   } else if (name == "run_ended") {
     timeline.ended_ms = time_of(timeline, event);
     timeline.reason = plain(event.at("reason").get<std::string>());
     timeline.exit_code = event.at("exit_code").get<int>();
+    timeline.culprit = json_integer(event.value("rank", Json(-1)));
   } else {
     const std::string words = mark_text(name, event);
     if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
@@ -239,8 +259,16 @@ std::int64_t Timeline::last_ms() const {
   for (const WorkerSpan& worker : workers) {
     last = std::max({last, worker.spawned_ms, worker.ended_ms});
     for (const Milestone& milestone : worker.milestones) last = std::max(last, milestone.ms);
+    for (const UsageSample& sample : worker.usage) last = std::max(last, sample.ms);
   }
   return last;
+}
+
+const WorkerSpan* Timeline::largest_worker() const {
+  const auto largest = std::max_element(
+      workers.begin(), workers.end(),
+      [](const WorkerSpan& one, const WorkerSpan& two) { return one.peak_memory_kib < two.peak_memory_kib; });
+  return largest == workers.end() || largest->peak_memory_kib < 0 ? nullptr : &*largest;
 }
 
 std::optional<Timeline> timeline_from_events(std::string_view events) {
@@ -279,6 +307,7 @@ Timeline merged(std::vector<Timeline> parts) {
   all.ended_ms = last.ended_ms;
   all.reason = last.reason;
   all.exit_code = last.exit_code;
+  all.culprit = last.culprit;
   int order = order_after(all);
   for (auto part = parts.begin(); part != parts.end(); ++part) {
     if (part == first) continue;

@@ -20,6 +20,15 @@ struct Milestone {
   bool operator==(const Milestone&) const = default;
 };
 
+/// What the processes of a rank used at one moment.
+struct UsageSample {
+  std::int64_t ms = 0;          ///< since the epoch
+  std::int64_t memory_kib = 0;  ///< what processes share counts for each
+  int cpu_percent = 0;          ///< of one core, since the sample before
+
+  bool operator==(const UsageSample&) const = default;
+};
+
 /// One worker of one start. Nodes that come or go start an attempt again.
 struct WorkerSpan {
   enum class Fate { kRunning, kSucceeded, kFailed, kStopped };
@@ -40,6 +49,8 @@ struct WorkerSpan {
   int ended_order = 0;                ///< as Milestone::order
   std::string ending;                 ///< 'exited with code 3: ValueError: boom'; empty without an end
   Fate fate = Fate::kRunning;
+  std::vector<UsageSample> usage = {};  ///< in order, as far as one process has written them
+  std::int64_t peak_memory_kib = -1;    ///< of all samples, or of its largest process; -1: not known
 
   bool operator==(const WorkerSpan&) const = default;
 };
@@ -61,6 +72,7 @@ struct Timeline {
   std::int64_t now_ms = 0;             ///< of a run that goes on: when it was looked at; else 0
   std::string reason;                  ///< 'succeeded', 'worker failed', …; empty without an end
   int exit_code = 0;
+  int culprit = -1;                 ///< the rank to blame for the end; -1: none
   std::vector<WorkerSpan> workers;  ///< by round, then as they were started
   std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restart 1'
 
@@ -68,6 +80,8 @@ struct Timeline {
   [[nodiscard]] std::int64_t last_ms() const;
   /// Those of the last round: of a time before the nodes of the job changed there may be others with their ranks.
   [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
+  /// The one with the highest peak memory; nullptr: no peak is known.
+  [[nodiscard]] const WorkerSpan* largest_worker() const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
   bool operator==(const Timeline&) const = default;

@@ -1,5 +1,6 @@
-// In: a Timeline and the verdict. Out: one HTML page around the plot of timeline_svg.cc. Called by `lrun report
-// --html`.
+// In: a Timeline and the verdict. Out: one HTML page around the plots of timeline_svg.cc and usage_html.cc. `lrun
+// report
+// --html` calls it.
 #include "report/timeline_html.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "report/status_text.h"
+#include "verdict/explain.h"
 
 namespace lrun::launcher {
 namespace {
@@ -30,7 +32,9 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 constexpr std::string_view kStyle = R"(<style>
 :root { --text: #1d2530; --quiet: #66707d; --line: #dde2e8; --paper: #ffffff; --box: #f4f6f8;
   --part0: #c3cfdc; --part1: #8fb4dc; --part2: #5b93d0; --part3: #2f6fb7;
-  --succeeded: #2e9d5b; --failed: #d43c3c; --stopped: #8a8f98; --mark: #b06a00; }
+  --succeeded: #2e9d5b; --failed: #d43c3c; --stopped: #8a8f98; --mark: #b06a00; --band: #8fb4dc66;
+  --rank0: #2f7fd0; --rank1: #2e9d5b; --rank2: #c08010; --rank3: #9066c8; --rank4: #1d9aa8; --rank5: #c55fa4;
+  --rank6: #8a9030; --rank7: #97745f; }
 @media (prefers-color-scheme: dark) { :root { --text: #e4e8ee; --quiet: #97a1ad; --line: #333b46; --paper: #171b21;
   --box: #20262e; --part0: #4a5663; --part1: #4c6f96; --part2: #4d86c4; --part3: #73b0f0; --mark: #f0a640; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); margin: 2em auto;
@@ -49,23 +53,22 @@ svg text.mark { fill: var(--mark); } svg text.left { text-anchor: end; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .25em .7em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; } a { color: var(--part3); } td a { margin-right: .6em; }
+svg .value { fill: var(--quiet); text-anchor: end; } svg .use { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
+svg .band { fill: var(--band); } figure { margin: 0; } figcaption { color: var(--quiet); }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22em), 1fr)); gap: .6em 2em; }
 .wide { overflow-x: auto; } .wide > * { min-width: 860px; } summary { cursor: pointer; margin-top: 1.6em; font-weight: bold; }
 </style>
 )";
 
-std::string key(std::string_view name, std::string_view words) {
-  return fmt::format(R"html(<span class="item"><span class="key" style="background: var(--{})"></span>{}</span> )html",
-                     name, words);
-}
-
 /// The legend for the shades and ends of the bars.
 std::string legend(const Timeline& timeline) {
   const std::vector<std::string> names = timeline.milestone_names();
-  std::string text = R"(<p class="quiet">)" + key("part0", "spawned");
+  std::string text = R"(<p class="quiet">)" + plot_key("part0", "spawned");
   for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), 3); ++i) {
-    text += key(fmt::format("part{}", i + 1), "after " + escape_html(names[i]));
+    text += plot_key(fmt::format("part{}", i + 1), "after " + escape_html(names[i]));
   }
-  return text + key("succeeded", "succeeded") + key("failed", "failed") + key("stopped", "stopped by lrun") + "</p>\n";
+  return text + plot_key("succeeded", "succeeded") + plot_key("failed", "failed") +
+         plot_key("stopped", "stopped by lrun") + "</p>\n";
 }
 
 /// The first line of a verdict without 'lrun: error: ', and the rest of it.
@@ -162,8 +165,10 @@ std::string row(const WorkerSpan& worker, std::int64_t start) {
   }
   return fmt::format(
       "<tr><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{}</td><td>{}</td><td class=\"number\">{}</td>"
-      "<td class=\"number\">{:.3f} s</td><td>{}</td><td>{}</td><td class=\"number\">{}</td></tr>\n",
+      "<td class=\"number\">{}</td><td class=\"number\">{:.3f} s</td><td>{}</td><td>{}</td><td "
+      "class=\"number\">{}</td></tr>\n",
       worker.rank, worker.attempt, escape_html(worker.ending), links(worker),
+      worker.peak_memory_kib >= 0 ? kib_text(worker.peak_memory_kib) : "",
       worker.ended_ms != 0 ? fmt::format("{:.3f} s", seconds(worker.ended_ms)) : "", seconds(worker.spawned_ms),
       escape_html(milestones), escape_html(worker.node), worker.pid);
 }
@@ -171,8 +176,9 @@ std::string row(const WorkerSpan& worker, std::int64_t start) {
 std::string table(const Timeline& timeline) {
   std::string text =
       "<h2>Workers</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"number\">rank</th>"
-      "<th class=\"number\">attempt</th><th>end</th><th>logs</th><th class=\"number\">ended</th>"
-      "<th class=\"number\">spawned</th><th>on its way</th><th>host</th><th class=\"number\">pid</th></tr>\n";
+      "<th class=\"number\">attempt</th><th>end</th><th>logs</th><th class=\"number\">peak memory</th>"
+      "<th class=\"number\">ended</th><th class=\"number\">spawned</th><th>on its way</th><th>host</th><th "
+      "class=\"number\">pid</th></tr>\n";
   for (const WorkerSpan& worker : timeline.workers) text += row(worker, timeline.started_ms);
   return text + "</table></div>\n";
 }
@@ -183,6 +189,11 @@ std::string plan(const Timeline& timeline) {
 }
 
 }  // namespace
+
+std::string plot_key(std::string_view colour, std::string_view words) {
+  return fmt::format(R"html(<span class="item"><span class="key" style="background: var(--{})"></span>{}</span> )html",
+                     colour, words);
+}
 
 std::string escape_html(std::string_view text) {
   std::string escaped;
@@ -213,7 +224,7 @@ std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
   page += "</head>\n<body>\n" + title(timeline, cause) + facts(timeline);
   if (!cause.rest.empty()) page += "<h2>Verdict</h2>\n<pre>" + escape_html(cause.rest) + "</pre>\n";
   page += "<h2>Timeline</h2>\n<div class=\"wide\">" + timeline_svg(timeline) + "</div>\n" + legend(timeline) +
-          table(timeline) + plan(timeline);
+          usage_html(timeline) + table(timeline) + plan(timeline);
   return page + "</body>\n</html>\n";
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "report/plot_axis.h"
 #include "report/timeline_html.h"
 
 namespace lrun::launcher {
@@ -54,15 +55,8 @@ class Plot {
   }
   [[nodiscard]] double y_of(int rank) const { return kTop + rows_.at(rank) * row_height_; }
 
-  /// 1, 2 or 5 times a power of ten milliseconds, so that there are four to ten ticks.
-  [[nodiscard]] double tick_step() const {
-    double step = 1;
-    for (int i = 0; span_ / step >= 10; ++i) step *= i % 3 == 1 ? 2.5 : 2;  // no function of libm: lrun needs only libc
-    return step;
-  }
-
   [[nodiscard]] std::string axis() const {
-    const double step = tick_step();
+    const double step = time_step(span_, 10);
     const double bottom = kTop + plot_height_;
     std::string text;
     for (double at = 0; at <= span_; at += step) {
@@ -70,17 +64,9 @@ class Plot {
       text +=
           fmt::format(R"(<line class="grid" x1="{0:.1f}" y1="{1:.1f}" x2="{0:.1f}" y2="{2:.1f}"/>)", x, kTop, bottom);
       text += fmt::format(R"(<text class="tick" x="{:.1f}" y="{:.1f}">{}</text>{})", x, bottom + 16,
-                          tick_name(at, step), '\n');
+                          time_name(at, step), '\n');
     }
     return text;
-  }
-
-  static std::string tick_name(double ms, double step) {
-    if (step < 1000) return fmt::format("{:.{}f} s", ms / 1000, step < 10 ? 3 : step < 100 ? 2 : 1);
-    const auto seconds = (static_cast<long>(ms / 500) + 1) / 2;
-    if (seconds < 60) return fmt::format("{} s", seconds);
-    if (seconds < 3600) return fmt::format("{}:{:02} min", seconds / 60, seconds % 60);
-    return fmt::format("{}:{:02} h", seconds / 3600, seconds / 60 % 60);
   }
 
   /// Every rank's, or as many as can be read.

@@ -11,6 +11,7 @@
 #include "logs/terminal_text.h"
 #include "report/status_text.h"
 #include "report/timeline.h"
+#include "verdict/explain.h"
 
 namespace lrun::launcher {
 namespace {
@@ -97,6 +98,9 @@ std::string timeline_text(const Timeline& timeline) {
   if (timeline.ended_ms != 0) {
     const Duration took(std::max<std::int64_t>(0, timeline.ended_ms - timeline.started_ms));
     text += fmt::format(", took {}", format_elapsed(took));
+  }
+  if (const WorkerSpan* const largest = timeline.largest_worker()) {
+    text += fmt::format(", peak memory {} (rank {})", kib_text(largest->peak_memory_kib), largest->rank);
   }
   text += "\n\n";
   for (const Happening& one : happenings_of(timeline)) text += happening_line(one, timeline.started_ms);

@@ -65,6 +65,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                       if (attempts_.attempt().terminal()) attempts_.attempt().terminal()->resize();
                     },
                 .arrived = [this](const SignalArrived& signal, bool repeats) { signal_arrived(signal, repeats); }}),
+      usage_(run_.loop, run_.record.events(), run_.guard.pid(),
+             [this]() -> const Attempt& { return attempts_.attempt(); }),
       own_answers_(run_.loop, run_.look, [this] { return status(); }),
       job_answers_(run_.loop, [this](const std::string& question) { return ask_all(question); }) {
   run_.record.set_answer(
@@ -132,6 +134,7 @@ void NodeLauncher::begun() {
   signals_.begin(run_.loop);
   limits_.begin_run();
   run_.record.open();
+  if (run_.record.folders().run() != nullptr) usage_.begin();
   answer_others();
   // In a job the head knows since the launchers have met.
   if (run_.output.head != nullptr && facts_.job == nullptr) run_.output.head->send_begun();
@@ -257,6 +260,7 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
 
 void NodeLauncher::conclude() {
   limits_.end();
+  usage_.end();
   run_.record.close();
   left_nothing_ = attempts_.clean_up();
   run_.store.report_refusals();

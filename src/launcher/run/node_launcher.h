@@ -25,6 +25,7 @@
 #include "run/run_record.h"
 #include "run/time_limits.h"
 #include "run/unread_stdin.h"
+#include "run/usage_sampler.h"
 #include "run/verbose_log.h"
 #include "run/workers_store.h"
 
@@ -109,6 +110,7 @@ class NodeLauncher {
   AttemptLoop attempts_;
   LauncherSignals signals_;
   std::optional<UnreadStdin> unread_input_;
+  UsageSampler usage_;
   OwnAnswers own_answers_;
   JobAnswers job_answers_;
   Verdict verdict_;

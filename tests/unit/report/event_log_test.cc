@@ -51,6 +51,21 @@ TEST_F(EventLogTest, WritesOneJsonObjectALine) {
   EXPECT_EQ(lines[3]["others"], 7);
 }
 
+TEST_F(EventLogTest, TellsWhatAllMeasuredRanksUsedInOneLine) {
+  EventLog events(held_);
+  events.used(2, {{.rank = 4, .use = {.cpu_percent = 98, .resident_bytes = 5 << 20}},
+                  {.rank = 5},
+                  {.rank = 6, .use = {.cpu_percent = 0, .resident_bytes = 2048}}});
+  events.used(2, {{.rank = 5}});
+  std::ifstream file(folder_ / "events.jsonl");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_NE(line.find(R"("event":"usage","attempt":2,"cpu_percent":[98,0],"memory_kib":[5120,2],"rank":[4,6]})"),
+            std::string::npos)
+      << line;
+  EXPECT_FALSE(std::getline(file, line)) << "there is nothing to tell: " << line;
+}
+
 TEST_F(EventLogTest, BeginsALineOfItsOwnBehindOneThatAFullDiskCut) {
   EventLog events(held_);
   events.noted("suspended");

@@ -153,6 +153,37 @@ std::string what_ended(const std::string& reason, int signal_number, int others)
   return timeline && !timeline->marks.empty() ? timeline->marks.front().what : std::string();
 }
 
+TEST(Timeline, KnowsWhatEachRankUsedAndItsPeakMemory) {
+  FailureRecord record;
+  record.rank = 1;
+  record.attempt = 1;
+  record.peak_memory_kib = 3 << 20;
+  const auto usage = [](const std::string& ranks, const std::string& memory, const std::string& cpu) {
+    return event("1700000004.000", "usage",
+                 R"({"attempt":1,"rank":)" + ranks + R"(,"memory_kib":)" + memory + R"(,"cpu_percent":)" + cpu + "}");
+  };
+  const std::string whole = two_attempts();
+  const std::string begin = whole.substr(0, whole.find(R"({"schema":1,"time":1700000062.250)"));
+  const auto timeline = timeline_from_events(
+      begin + usage("[0,1]", "[2048,1024]", "[95,100]") + usage("[0,7]", "[1024,1]", "[0,1]") +
+      usage("[0,1]", "[1]", "[1,1]") + usage("[0]", "[-1]", "[1]") + usage("[1]", "[1e300]", "[1]") +
+      usage("{}", "3", "\"x\"") + event("1700000005.000", "worker_ended", to_json(record)) +
+      event("1700000005.000", "run_ended", R"({"reason":"worker_failed","exit_code":3,"rank":1})"));
+  ASSERT_TRUE(timeline);
+  ASSERT_EQ(timeline->workers.size(), 4U);
+  EXPECT_TRUE(timeline->workers[0].usage.empty()) << "of an attempt before";
+  EXPECT_EQ(timeline->workers[2].usage,
+            (std::vector<UsageSample>{
+                {1'700'000'004'000, 2048, 95}, {1'700'000'004'000, 1024, 0}, {1'700'000'004'000, 1, 1}}));
+  EXPECT_EQ(timeline->workers[3].usage, (std::vector<UsageSample>{{1'700'000'004'000, 1024, 100}}));
+  EXPECT_EQ(timeline->workers[2].peak_memory_kib, 2048);
+  EXPECT_EQ(timeline->culprit, 1);
+  EXPECT_NE(timeline_text(*timeline).find(", took 5.0s, peak memory 3 GiB (rank 1)\n"), std::string::npos)
+      << timeline_text(*timeline);
+  EXPECT_NE(timeline_html(*timeline, "").find("<td class=\"number\">3 GiB</td>"), std::string::npos);
+  EXPECT_EQ(timeline_text(*timeline).find("usage"), std::string::npos);
+}
+
 TEST(Timeline, SaysWhyARunEndedWhereNobodyWasLeftToBeStopped) {
   EXPECT_EQ(what_ended("timed_out", 0, 0), "the time of --timeout is over");
   EXPECT_EQ(what_ended("interrupted", 2, 0), "received SIGINT");
