@@ -42,6 +42,7 @@ declare -gA _lrun_values=(
   [--module]=-
   [--run-path]=-
   [--no-python]=-
+  [--python]=@file
   [--liblrun]=-
   [--nested]=-
   [--no_local_rank]=-

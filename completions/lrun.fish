@@ -48,6 +48,7 @@ function __lrun_program
                 '--master?addr' \
                 --spares \
                 '--local?addr' \
+                --python \
                 --compat \
                 --chdir \
                 --env \
@@ -210,6 +211,7 @@ complete -c lrun -n 'not __lrun_program' -x -l local-addr -d 'Address at which o
 complete -c lrun -n 'not __lrun_program' -s m -l module -d 'PROGRAM is a Python module'
 complete -c lrun -n 'not __lrun_program' -l run-path -d 'PROGRAM is a Python script, whatever its name is'
 complete -c lrun -n 'not __lrun_program' -l no-python -d 'Execute PROGRAM directly'
+complete -c lrun -n 'not __lrun_program' -r -l python -d 'The Python that runs Python programs'
 complete -c lrun -n 'not __lrun_program' -l liblrun -d 'A Python program that carries out --strategy itself'
 complete -c lrun -n 'not __lrun_program' -l nested -d 'Started by a worker of another run on purpose'
 complete -c lrun -n 'not __lrun_program' -l no_local_rank -d 'No --local_rank=N for programs of DeepSpeed'

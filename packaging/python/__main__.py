@@ -18,6 +18,7 @@ def program():
 def main():
     path = program()
     if path:
+        os.environ.setdefault("PYTHON_EXEC", sys.executable)  # workers run in the Python that was typed
         os.execv(path, [path, *sys.argv[1:]])
     sys.stderr.write("lrun: error: this installation has no program 'lrun'\n"
                      "lrun: hint: pip install --force-reinstall lrun\n")

@@ -198,7 +198,7 @@ TEST(Failure, AMissingPythonIsToldWithTheScriptThatNeedsIt) {
   for (const auto& [name, value] : {std::pair("PATH", "/nowhere"), std::pair("PYTHON_EXEC", "/nowhere/python")}) {
     LrunProcess lrun({"train.py"}, {.environment = {{name, value}}});
     EXPECT_EQ(lrun.wait().code, 127);
-    EXPECT_NE(lrun.err().find("lrun: hint: 'train.py' needs Python: install it, or name one with PYTHON_EXEC="),
+    EXPECT_NE(lrun.err().find("lrun: hint: 'train.py' needs Python: install it, or name one with '--python PATH'"),
               std::string::npos)
         << lrun.err();
   }

@@ -104,8 +104,8 @@ constexpr HintRule kRules[] = {
      "PYTHONHOME or PYTHONPATH may belong to another Python: unset them"},
     {"no-input", "EOFError: EOF when reading a line", "", "workers have no input: '--stdin' gives lrun's to rank 0"},
     {"missing-torch", "No module named 'torch'", "",
-     "this Python has no torch: activate an environment with it, or set PYTHON_EXEC; 'which python3' shows which one "
-     "runs"},
+     "this Python has no torch: install it, or name another Python with '--python PATH'; 'which python3' shows which "
+     "one runs"},
     {"missing-module", "No module named ", "",
      "install it for the Python that runs the program; 'which python3' shows which one runs"},
     {"import-error", "ImportError: ", "cannot open shared object file",

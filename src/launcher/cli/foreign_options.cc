@@ -94,7 +94,6 @@ constexpr ForeignName kForeignNames[] = {
     {"--output-filename", "--log-dir"},
     {"--log-level", "--verbose"},
     {"--report-bindings", "--dry-run"},
-    {"--python", "set PYTHON_EXEC=/path/to/python, or name the Python: 'lrun python3 train.py'"},
     {"--deepspeed", kOfProgram},
     {"--mixed-precision", kOfProgram},
     {"--use-deepspeed", "--strategy deepspeed"},

@@ -19,6 +19,11 @@ void set_compat(const GivenValue& given, LaunchRequest& request) {
   request.is_old_launch = command == "torch.distributed.launch";
 }
 
+void set_python(const GivenValue& given, LaunchRequest& request) {
+  require_text(given, "the path of a Python is missing", "/path/to/python");
+  request.python = setting(given, given.text);
+}
+
 void set_folder(const GivenValue& given, LaunchRequest& request) {
   if (given.text.empty()) refuse(given, "the name of a directory is missing", "leave it out to stay here");
   request.setup.folder = setting(given, given.text);
@@ -98,6 +103,14 @@ constexpr Flag kProgramFlags[] = {
      .details = "Execute PROGRAM directly, even if its name ends in '.py'.",
      .torchrun_variable = true,
      .apply = set_switch<&LaunchRequest::no_python>},
+    {.name = "python",
+     .value = kRequired,
+     .placeholder = "PATH",
+     .group = FlagGroup::kProgram,
+     .details = "The Python that runs Python programs: a path, or a name to be found in PATH. Overrides the variable "
+                "PYTHON_EXEC.",
+     .default_value = "the one beside lrun in its environment, else of the active environment, else python3 of PATH",
+     .apply = set_python},
     {.name = "liblrun",
      .group = FlagGroup::kProgram,
      .details =

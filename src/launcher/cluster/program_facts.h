@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/environment.h"
+#include "cluster/python_choice.h"
 
 namespace lrun::launcher {
 
@@ -13,6 +14,8 @@ struct ProgramFacts {
                             ///< where it begins with '#!'
 
   bool there = true;  ///< the file exists, as a program or for an interpreter
+
+  PythonChoice python = {};  ///< that would run it, if it is of Python; look_at_program() does not look for it
 
   bool operator==(const ProgramFacts&) const = default;
 };

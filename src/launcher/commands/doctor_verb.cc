@@ -1,4 +1,5 @@
 #include "cli/environment_values.h"
+#include "cluster/python_choice.h"
 #include "commands/verbs.h"
 #include "inspect/judge_machine.h"
 #include "inspect/read_machine.h"
@@ -10,13 +11,13 @@
 namespace lrun::launcher {
 namespace {
 
-/// The command that a run would reach hosts with.
-std::vector<std::string> ssh_of(const Environment& environment) {
+/// The settings of a run that helpers need: the command that reaches hosts, and the Python of programs.
+LaunchRequest settings_of(const Environment& environment) {
   LaunchRequest request;
   for (const GivenValue& given : values_from_environment(environment)) {
-    if (given.flag->name == "ssh") given.flag->apply(given, request);
+    if (given.flag->name == "ssh" || given.flag->name == "python") given.flag->apply(given, request);
   }
-  return request.ssh.value;
+  return request;
 }
 
 }  // namespace
@@ -24,7 +25,10 @@ std::vector<std::string> ssh_of(const Environment& environment) {
 int doctor_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   constexpr int kUnhealthy = 1;
   (void)FileLimit::raise_to_hard();  // for an ssh a host
-  const MachineFacts facts = read_machine(request.hosts, ssh_of(environment), environment);
+  const LaunchRequest settings = settings_of(environment);
+  const PythonChoice python = choose_python({settings.python.value, settings.python.origin}, environment,
+                                            OwnCall::of_this_process(), FileLook::of_this_host());
+  const MachineFacts facts = read_machine(request.hosts, settings.ssh.value, python, environment);
   const std::vector<Finding> findings = judge_machine(facts);
   const bool printed = print_to_stdout(
       request.json ? doctor_json(facts, findings) : doctor_text(facts, findings, request.verbose), sink);

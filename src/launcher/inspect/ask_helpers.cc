@@ -13,7 +13,6 @@
 #include "base/split.h"
 #include "cluster/own_names.h"
 #include "inspect/python_answer.h"
-#include "plan/python_program.h"
 #include "process/program_path.h"
 #include "remote/ssh.h"
 
@@ -56,8 +55,8 @@ bool needs_login(const Host& host, const PeerFacts& peer) {
 
 }  // namespace
 
-void ask_helpers(const std::vector<Host>& hosts, const std::vector<std::string>& ssh, const Environment& environment,
-                 MachineFacts& facts) {
+void ask_helpers(const std::vector<Host>& hosts, const std::vector<std::string>& ssh, const PythonChoice& chosen,
+                 const Environment& environment, MachineFacts& facts) {
   const std::string search_path = environment.get("PATH").value_or("");
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment.variables()) variables.push_back(name + "=" + value);
@@ -66,9 +65,8 @@ void ask_helpers(const std::vector<Host>& hosts, const std::vector<std::string>&
     argv.front() = path;
     requests.push_back({std::move(argv), variables, limit, kMostHelperBytes});
   };
-  facts.python.program = python_of(environment);
-  facts.python.is_chosen = environment.has("PYTHON_EXEC");
-  const ProgramPath python = find_program(facts.python.program, search_path);
+  facts.python.choice = chosen;
+  const ProgramPath python = find_program(chosen.program, search_path);
   if (python.error_number == 0) add(python_question(python.path), python.path, kPythonLimit);
 
   std::vector<PeerFacts*> tried;

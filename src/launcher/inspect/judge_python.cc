@@ -31,7 +31,7 @@ std::string cuda_text(int number) { return fmt::format("CUDA {}.{}", number / 10
 /// A driver runs every CUDA of its own major version: only what is compiled at run time may be too new for it.
 void judge_torch_cuda(const PythonFacts& python, int driver, std::vector<Finding>& findings) {
   const TorchFacts& torch = *python.torch;
-  const std::string name = fmt::format("torch {} of '{}'", torch.version, python.program);
+  const std::string name = fmt::format("torch {} of '{}'", torch.version, python.choice.program);
   const std::string other =
       fmt::format("install a torch for {}: {}", driver > 0 ? cuda_text(driver) + " or older" : "CUDA", kWheels);
   if (torch.cuda.empty()) {
@@ -59,14 +59,19 @@ void judge_torch_cuda(const PythonFacts& python, int driver, std::vector<Finding
 
 void judge_python(const MachineFacts& facts, std::vector<Finding>& findings) {
   const PythonFacts& python = facts.python;
-  if (python.answer == PythonFacts::Answer::kNone && python.is_chosen) {
+  const std::string& origin = python.choice.reason;
+  if (python.answer == PythonFacts::Answer::kNone && python.choice.is_named) {
     findings.push_back({"python", Severity::kProblem,
-                        "PYTHON_EXEC is '" + python.program + "', but there is no such program",
+                        fmt::format("{} is '{}', but there is no such program", origin, python.choice.program),
                         "set it to the path of a Python, or unset it"});
   } else if (python.answer == PythonFacts::Answer::kFailed) {
     findings.push_back({"python", Severity::kWarning,
-                        "'" + python.program + "', which runs Python programs, does not work: " + python.error,
-                        "activate another environment, or name a Python with PYTHON_EXEC=/path/to/python"});
+                        fmt::format("'{}' ({}), which runs Python programs, does not work: {}", python.choice.program,
+                                    origin, python.error),
+                        "name another one with 'lrun --python PATH', or LRUN_PYTHON=PATH"});
+  }
+  if (!python.choice.warning.empty()) {
+    findings.push_back({"python", Severity::kNote, python.choice.warning, "export LRUN_PYTHON=PATH"});
   }
   const GpuInventory& gpus = facts.machine_gpus;
   if (!python.torch || gpus.gpus.empty() || gpus.vendor != GpuVendor::kNvidia) return;
@@ -75,8 +80,8 @@ void judge_python(const MachineFacts& facts, std::vector<Finding>& findings) {
     const std::string& package = python.torch->missing_nccl;
     findings.push_back({"nccl", Severity::kProblem,
                         fmt::format("torch {} of '{}' lacks NCCL: its package '{}' is not installed",
-                                    python.torch->version, python.program, package),
-                        shell_line({python.program, "-m", "pip", "install", package})});
+                                    python.torch->version, python.choice.program, package),
+                        shell_line({python.choice.program, "-m", "pip", "install", package})});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cluster/allocation.h"
+#include "cluster/python_choice.h"
 #include "process/storage_space.h"
 
 namespace lrun::launcher {
@@ -50,8 +51,7 @@ struct PythonFacts {
     kFailed,  ///< it does not run, or not in time
     kGiven,
   };
-  std::string program;     ///< as lrun starts it: PYTHON_EXEC, or 'python3'
-  bool is_chosen = false;  ///< by PYTHON_EXEC
+  PythonChoice choice;
   Answer answer = Answer::kNone;
   std::string error;    ///< of kFailed: the reason
   std::string path;     ///< as it names itself

@@ -125,7 +125,7 @@ void read_state(const Environment& environment, MachineFacts& facts) {
 }  // namespace
 
 MachineFacts read_machine(const std::vector<Host>& hosts, const std::vector<std::string>& ssh,
-                          const Environment& environment) {
+                          const PythonChoice& python, const Environment& environment) {
   MachineFacts facts;
   facts.shared_memory = storage_space("/dev/shm").value_or(StorageSpace{});
   facts.locked_memory = limit_of(RLIMIT_MEMLOCK, &rlimit::rlim_cur);
@@ -135,7 +135,7 @@ MachineFacts read_machine(const std::vector<Host>& hosts, const std::vector<std:
   facts.cpu_quota = cgroup_cpu_limit();
   read_gpus(environment, facts);
   read_network(hosts, facts);
-  ask_helpers(hosts, ssh, environment, facts);
+  ask_helpers(hosts, ssh, python, environment, facts);
   read_clock(facts);
   read_state(environment, facts);
   return facts;

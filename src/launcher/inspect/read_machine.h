@@ -14,6 +14,6 @@ namespace lrun::launcher {
 /// with `ssh`, the words of the user's. One thread: drivers and name services are asked in forked children. \throws
 /// std::system_error  the host's name or CPUs cannot be read.
 MachineFacts read_machine(const std::vector<Host>& hosts, const std::vector<std::string>& ssh,
-                          const Environment& environment);
+                          const PythonChoice& python, const Environment& environment);
 
 }  // namespace lrun::launcher

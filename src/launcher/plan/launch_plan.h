@@ -9,6 +9,7 @@
 #include "base/duration.h"
 #include "base/environment.h"
 #include "cluster/allocation.h"
+#include "cluster/python_choice.h"
 #include "plan/launch_request.h"
 #include "plan/output_plan.h"
 #include "plan/personality.h"
@@ -66,8 +67,9 @@ struct LaunchPlan {
   bool watches_for_liblrun = false;  ///< the strategy needs liblrun, and the program may not have it
   Setting<DeviceKind> accelerator;
   Setting<GroupBackend> process_group_backend;
-  Setting<DeviceRequest> devices;  ///< as asked, for --dry-run
-  std::vector<std::string> argv;   ///< the command of workers, the Python interpreter included; before macros
+  Setting<DeviceRequest> devices;      ///< as asked, for --dry-run
+  std::vector<std::string> argv;       ///< the command of workers, the Python interpreter included; before macros
+  std::optional<PythonChoice> python;  ///< the interpreter in `argv`; empty: lrun has put none there
   WorkerSetup setup;
   int world_size = 1;
   int role_world_size = 0;     ///< workers of `role`; 0: all are

@@ -40,6 +40,7 @@ struct LaunchRequest {
   bool module = false;               ///< -m: PROGRAM is a Python module
   bool run_path = false;             ///< --run-path: PROGRAM is a Python script, whatever its name
   bool no_python = false;            ///< --no-python: execute PROGRAM itself
+  Setting<std::string> python;       ///< --python: a path or a name; empty: not given
   bool of_liblrun = false;           ///< --liblrun: PROGRAM carries out the strategy, though it is a Python program
   bool nested = false;               ///< --nested: a worker of another run starts this one on purpose
   bool no_local_rank = false;        ///< --no_local_rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'

@@ -19,6 +19,7 @@
 #include "plan/master_choice.h"
 #include "plan/omp_threads.h"
 #include "plan/outer_run.h"
+#include "plan/python_program.h"
 #include "plan/rank_layout.h"
 #include "plan/rendezvous_request.h"
 #include "plan/run_nodes.h"
@@ -126,6 +127,13 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
   return "PROGRAM '" + request.command.front() + "' does not exist: this run would fail with exit code 127";
 }
 
+/// A variable or a file may name one for other programs.
+std::string problem_of_unused_python(const LaunchRequest& request) {
+  if (request.python.source != Source::kFlag) return {};
+  return fmt::format("'{}' changes nothing: '{}' is executed itself", as_written(request.python),
+                     request.command.front());
+}
+
 void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.setup = in.request.setup;
   check_wrappers(plan.setup.wrappers, plan.world_size);
@@ -135,7 +143,9 @@ void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   for (std::string& warning : warn_about_missing(in.environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
   }
-  plan.argv = worker_command(in.request, in.environment, in.program);
+  plan.argv = worker_command(in.request, in.program);
+  plan.python = python_of(in.request, in.program);
+  warn(plan, plan.python ? plan.python->warning : problem_of_unused_python(in.request));
   add_local_rank(plan, in.request, plan.argv);  // needs isolate_gpus
   plan.seed = in.request.seed;
 }

@@ -20,9 +20,22 @@ std::vector<std::string>::const_iterator module_in(const std::vector<std::string
   return wrapper.end();
 }
 
-}  // namespace
+/// '#!/usr/bin/env python3'
+bool is_of_any_python(std::string_view first_line) {
+  std::string_view rest = trimmed(first_line.substr(2));
+  const std::string_view program = cut(rest, ' ');
+  const std::string_view word = trimmed(rest);
+  return program.substr(program.rfind('/') + 1) == "env" && (word == "python" || word == "python3");
+}
 
-std::string python_of(const Environment& environment) { return environment.get("PYTHON_EXEC").value_or("python3"); }
+/// A debugger of Python runs a script in its own Python.
+bool is_left_to_first_line(const LaunchRequest& request, const ProgramFacts& program) {
+  const bool may_start = request.command.front().find('/') != std::string::npos && program.executable &&
+                         program.first_line.starts_with("#!");
+  return may_start && !is_of_any_python(program.first_line) && !request.setup.debug_rank.given();
+}
+
+}  // namespace
 
 bool is_python(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
@@ -64,6 +77,9 @@ std::vector<std::string> in_place_of_python(const std::vector<std::string>& wrap
   const PythonCommand own = is_python(program.front()) ? parts_of_python(program) : PythonCommand{{""}, program};
   std::vector<std::string> words(wrapper.begin(), python);
   words.insert(words.end(), module.python.begin(), module.python.end());
+  // 'python3 -m coverage' names the module, and not another Python than the one that was chosen for the program.
+  const bool is_any = *python == "python3" || *python == "python";
+  if (is_any && is_python(program.front())) words[static_cast<std::size_t>(python - wrapper.begin())] = program.front();
   words.insert(words.end(), own.python.begin() + 1, own.python.end());
   words.insert(words.end(), module.program.begin(), module.program.end());
   words.insert(words.end(), own.program.begin(), own.program.end());
@@ -87,7 +103,15 @@ bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& progra
   if (request.run_path) return true;
   if (request.no_python) return false;
   if (request.module || personality_of(request.compat).every_program_is_python) return true;
-  return request.command.front().ends_with(".py") || (!program.executable && names_python(program.first_line));
+  if (request.command.front().ends_with(".py")) return !is_left_to_first_line(request, program);
+  return !program.executable && names_python(program.first_line);
+}
+
+std::optional<PythonChoice> python_of(const LaunchRequest& request, const ProgramFacts& program) {
+  if (!is_given_to_python(request, program)) return std::nullopt;
+  const PythonChoice& choice = program.python;
+  const bool is_elsewhere = !choice.is_named && enters_container(request.setup.wrappers);
+  return is_elsewhere ? PythonChoice{.reason = "PATH in the container"} : choice;
 }
 
 bool is_file_of_python(const LaunchRequest& request, const ProgramFacts& program) {

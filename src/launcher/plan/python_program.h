@@ -1,17 +1,14 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/environment.h"
 #include "cluster/program_facts.h"
 #include "plan/launch_request.h"
 
 namespace lrun::launcher {
-
-/// The Python that lrun gives programs to: PYTHON_EXEC, else 'python3'.
-std::string python_of(const Environment& environment);
 
 /// '/usr/bin/python3.11', 'python', 'pypy3'.
 bool is_python(std::string_view program);
@@ -33,12 +30,21 @@ PythonCommand parts_of_python(const std::vector<std::string>& command);
 bool runs_python_module(const std::vector<std::string>& wrapper);
 
 /// Such a wrapper with a program: 'python3 -m coverage run -p' and 'python3 -u x.py' are
-/// 'python3 -u -m coverage run -p x.py'. Python is the wrapper's. A program that is not Python follows as it is.
+/// 'python3 -u -m coverage run -p x.py'. Python is the wrapper's, but 'python3' and 'python' stand for the program's. A
+/// program that is not Python follows as it is.
 std::vector<std::string> in_place_of_python(const std::vector<std::string>& wrapper,
                                             const std::vector<std::string>& program);
 
-/// lrun runs PROGRAM with Python; see worker_command().
+/// lrun runs PROGRAM with Python: a module, a name that ends in '.py', a file without execute permission whose first
+/// line names Python, and under torchrun's personality every program.
+///
+/// A script that was typed as a path, may be executed and has a first line '#!…' is left to that line, as in a shell:
+/// './train.py'. '#!/usr/bin/env python3' names no certain Python, so that lrun's runs it.
 bool is_given_to_python(const LaunchRequest& request, const ProgramFacts& program);
+
+/// The Python that lrun runs PROGRAM with; empty: none. In a container it is 'python3' of the PATH there, unless the
+/// user has named one.
+std::optional<PythonChoice> python_of(const LaunchRequest& request, const ProgramFacts& program);
 
 /// PROGRAM is of Python in such a way that a module of Python can run it: by its path if it is a script.
 bool is_file_of_python(const LaunchRequest& request, const ProgramFacts& program);

@@ -222,6 +222,9 @@ std::string master_text(const LaunchPlan& plan) {
 std::string settings(const LaunchPlan& plan, const Environment& base) {
   std::string text = row("run", plan.run_id);
   text += wrapped(fmt::format("{:<{}}", "program", kLabel), quoted(plan.argv));
+  if (plan.python) {
+    text += row("python", plan.python->path.empty() ? plan.python->program : plan.python->path, plan.python->reason);
+  }
   text += setup_rows(plan.setup);
   const bool is_range = plan.rendezvous && plan.rendezvous->min_nodes < plan.num_nodes;
   text +=

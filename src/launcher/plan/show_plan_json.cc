@@ -92,6 +92,13 @@ Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& ba
           {"workers", std::move(workers)}};
 }
 
+Json json_of(const std::optional<PythonChoice>& python) {
+  if (!python) return {};
+  return {{"program", python->program},
+          {"path", python->path.empty() ? Json() : Json(python->path)},
+          {"origin", python->reason}};
+}
+
 Json json_of(const WorkerSetup& setup) {
   Json environment = Json::object();
   for (const EnvironmentChange& change : setup.environment) {
@@ -159,6 +166,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"allocation", plan.allocation},
       {"personality", json_of(plan.personality)},
       {"argv", plan.argv},
+      {"python", json_of(plan.python)},
       {"setup", json_of(plan.setup)},
       {"strategy", json_of(plan.strategy)},
       {"accelerator", json_of(plan.accelerator)},

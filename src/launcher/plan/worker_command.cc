@@ -64,8 +64,7 @@ std::string expand(std::string_view argument, const std::string& local_rank, boo
 
 }  // namespace
 
-std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
-                                        const ProgramFacts& program) {
+std::vector<std::string> worker_command(const LaunchRequest& request, const ProgramFacts& program) {
   if (request.module && request.run_path) {
     throw UserError("'--module' names a module and '--run-path' a file", "remove one of them");
   }
@@ -80,8 +79,8 @@ std::vector<std::string> worker_command(const LaunchRequest& request, const Envi
                     "leave it out: nothing is put before the arguments of PROGRAM");
   }
   std::vector<std::string> argv;
-  if (is_given_to_python(request, program)) {
-    argv = {python_of(environment), "-u"};
+  if (const auto python = python_of(request, program)) {
+    argv = {python->program, "-u"};
     if (request.module) argv.emplace_back("-m");
   }
   const auto program_at = argv.insert(argv.end(), request.command.begin(), request.command.end());

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.h"
 #include "cluster/program_facts.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
@@ -13,14 +12,11 @@ namespace lrun::launcher {
 
 /// The command of all workers before macros: the program itself, or Python in front of it.
 ///
-/// Python runs a module (-m), a name that ends in '.py', a file without execute permission whose first line is
-/// '#!…python…', and under torchrun's personality every program; --no-python executes whatever it is. The interpreter
-/// is $PYTHON_EXEC, else 'python3', always with -u (unbuffered).
+/// See python_of(). Python gets -u (unbuffered); --no-python executes whatever PROGRAM is.
 /// \throws UserError  --module together with --no-python; --no-python where a program gets its local rank as an
 ///                    argument, which only Python programs do; --use-env under torchrun's name, which has no such
 ///                    option
-std::vector<std::string> worker_command(const LaunchRequest& request, const Environment& environment,
-                                        const ProgramFacts& program);
+std::vector<std::string> worker_command(const LaunchRequest& request, const ProgramFacts& program);
 
 /// Adds an argument with the local rank behind PROGRAM, where PROGRAM's launcher does: DeepSpeed's '--local_rank=N',
 /// equal to LOCAL_RANK (0 where each worker sees only its own GPU), or '--local-rank=N' of torch.distributed.launch. It

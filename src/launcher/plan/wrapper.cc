@@ -1,6 +1,7 @@
 #include "plan/wrapper.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/split.h"
 #include "base/user_error.h"
@@ -62,6 +63,18 @@ const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank) {
   const auto all =
       std::find_if(wrappers.rbegin(), wrappers.rend(), [](const Wrapper& wrapper) { return wrapper.ranks.empty(); });
   return all == wrappers.rend() ? nullptr : &*all;
+}
+
+bool enters_container(const std::vector<Wrapper>& wrappers) {
+  constexpr std::array<std::string_view, 9> kRuntimes{"apptainer", "singularity", "podman",  "docker", "nerdctl",
+                                                      "ch-run",    "enroot",      "shifter", "udocker"};
+  const auto is_runtime = [&](std::string_view word) {
+    word.remove_prefix(word.rfind('/') + 1);
+    return std::find(kRuntimes.begin(), kRuntimes.end(), word) != kRuntimes.end();
+  };
+  return std::any_of(wrappers.begin(), wrappers.end(), [&](const Wrapper& wrapper) {
+    return std::any_of(wrapper.words.begin(), wrapper.words.end(), is_runtime);
+  });
 }
 
 void check_wrappers(const std::vector<Wrapper>& wrappers, int world_size) {

@@ -28,6 +28,9 @@ bool has_rank(const Wrapper::Ranks& ranks, int rank);
 /// The wrapper of a rank: the last one that names the rank, else the last one for all ranks, else null.
 const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank);
 
+/// A wrapper runs its program in a container, as far as its words tell: what lies there is not known here.
+bool enters_container(const std::vector<Wrapper>& wrappers);
+
 /// \throws UserError  one names a rank that the run does not have
 void check_wrappers(const std::vector<Wrapper>& wrappers, int world_size);
 

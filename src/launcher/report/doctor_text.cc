@@ -108,8 +108,9 @@ std::string healthy_line(const MachineFacts& facts) {
 }
 
 std::string python_text(const PythonFacts& python) {
-  if (python.answer == PythonFacts::Answer::kNone) return "none: no program '" + python.program + "'";
-  return python.answer == PythonFacts::Answer::kFailed ? python.error : python.version + ", " + python.path;
+  if (python.answer == PythonFacts::Answer::kNone) return "none: no program '" + python.choice.program + "'";
+  if (python.answer == PythonFacts::Answer::kFailed) return python.error;
+  return fmt::format("{}, {} ({})", python.version, python.path, python.choice.reason);
 }
 
 std::string torch_text(const TorchFacts& torch) {
@@ -172,7 +173,11 @@ OrderedJson peers_json(const MachineFacts& facts) {
 }
 
 OrderedJson python_json(const PythonFacts& python) {
-  return {{"program", python.program}, {"path", python.path}, {"version", python.version}, {"error", python.error}};
+  return {{"program", python.choice.program},
+          {"origin", python.choice.reason},
+          {"path", python.path},
+          {"version", python.version},
+          {"error", python.error}};
 }
 
 OrderedJson torch_json(const std::optional<TorchFacts>& torch) {

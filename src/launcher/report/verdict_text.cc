@@ -161,7 +161,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
   switch (record.value) {
     case ENOENT:
       if (!facts.script.empty()) {
-        return fmt::format("'{}' needs Python: install it, or name one with PYTHON_EXEC=/path/to/python", facts.script);
+        return fmt::format("'{}' needs Python: install it, or name one with '--python PATH'", facts.script);
       }
       if (!facts.interpreter.empty()) {
         const bool windows = facts.interpreter.ends_with('\r');

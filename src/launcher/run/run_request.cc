@@ -1,5 +1,7 @@
 #include "run/run_request.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "cluster/outer_launcher.h"
 #include "cluster/program_facts.h"
 #include "plan/make_plan.h"
+#include "plan/python_program.h"
 #include "plan/run_id.h"
 #include "plan/show_plan.h"
 #include "plan/strategy_choice.h"
@@ -19,7 +22,17 @@ namespace lrun::launcher {
 namespace {
 
 ProgramFacts program_facts(const LaunchRequest& request, const Environment& of_workers) {
-  return look_at_program(request.command.front(), of_workers, request.setup.folder.value);
+  ProgramFacts facts = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
+  if (!is_given_to_python(request, facts)) return facts;
+  facts.python = choose_python({request.python.value, request.python.origin}, of_workers, OwnCall::of_this_process(),
+                               FileLook::of_this_host());
+  return facts;
+}
+
+void note_python(const LaunchPlan& plan, MessageSink& sink) {
+  if (!plan.python) return;
+  const PythonChoice& python = *plan.python;
+  sink.note(fmt::format("python: {} ({})", python.path.empty() ? python.program : python.path, python.reason));
 }
 
 void print_warnings(const LaunchPlan& plan, MessageSink& sink) {
@@ -61,6 +74,7 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
   if (speaks_for_node(plan)) {
+    if (request.verbosity > 0 && !is_shown) note_python(plan, output.sink);
     print_warnings(plan, output.sink);
     if (request.verbosity > 0 || names_another_world(plan, of_workers))
       note_replaced_variables(plan, of_workers, output.sink);

@@ -31,7 +31,7 @@ MachineFacts healthy() {
 }
 
 PythonFacts python_with(const TorchFacts& torch) {
-  return {.program = "python3",
+  return {.choice = {},
           .answer = PythonFacts::Answer::kGiven,
           .path = "/usr/bin/python3",
           .version = "3.11.2",
@@ -59,7 +59,7 @@ TEST(JudgeMachine, FindsNothingOnAHealthyOne) {
 
 TEST(JudgeMachine, NeedsNoPythonAndNoTorch) {
   MachineFacts facts = healthy();
-  facts.python = {.program = "python3"};
+  facts.python = {};
   EXPECT_EQ(judge_machine(facts), std::vector<Finding>());
   facts.python = python_with({});
   facts.python.torch.reset();
@@ -68,9 +68,9 @@ TEST(JudgeMachine, NeedsNoPythonAndNoTorch) {
 
 TEST(JudgeMachine, WantsAPythonThatTheUserNamed) {
   MachineFacts facts = healthy();
-  facts.python = {.program = "/nowhere/python", .is_chosen = true};
+  facts.python = {.choice = {.program = "/nowhere/python", .reason = "PYTHON_EXEC", .is_named = true}};
   EXPECT_THAT(only(facts).text, HasSubstr("PYTHON_EXEC is '/nowhere/python'"));
-  facts.python = {.program = "python3", .answer = PythonFacts::Answer::kFailed, .error = "No module named 'encodings'"};
+  facts.python = {.answer = PythonFacts::Answer::kFailed, .error = "No module named 'encodings'"};
   EXPECT_THAT(only(facts).text, AllOf(HasSubstr("'python3'"), HasSubstr("No module named 'encodings'")));
 }
 

@@ -16,7 +16,8 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
   Environment environment;
   environment.set("LRUN_STATE", "/nowhere/at/all");
-  const MachineFacts facts = read_machine({{.name = "127.0.0.1"}}, {"ssh"}, environment);
+  const MachineFacts facts =
+      read_machine({{.name = "127.0.0.1"}}, {"ssh"}, {.program = "/nowhere/python"}, environment);
   EXPECT_EQ(facts.host_name, name);
   EXPECT_GE(facts.cpus, 1);
   EXPECT_EQ(facts.loopback_error, "");
@@ -26,7 +27,7 @@ TEST(ReadMachine, FindsWhatEveryMachineHas) {
   ASSERT_EQ(facts.peers.size(), 1U);
   EXPECT_EQ(facts.peers[0].path, PeerFacts::Path::kOpen) << "nobody needs to listen: " << facts.peers[0].detail;
   EXPECT_EQ(facts.peers[0].login, PeerFacts::Login::kNotTried) << "a run needs no ssh for its own machine";
-  EXPECT_EQ(facts.python.program, "python3");
+  EXPECT_EQ(facts.python.choice.program, "/nowhere/python");
 }
 
 TEST(ReachHosts, ReportsANameThatDoesNotResolve) {

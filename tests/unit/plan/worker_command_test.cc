@@ -15,9 +15,8 @@ LaunchRequest request_of(const Words& command) {
   return request;
 }
 
-Words command_of(const LaunchRequest& request, const ProgramFacts& program = {true, ""},
-                 const Environment& environment = Environment()) {
-  return worker_command(request, environment, program);
+Words command_of(const LaunchRequest& request, const ProgramFacts& program = {true, ""}) {
+  return worker_command(request, program);
 }
 
 TEST(WorkerCommand, ExecutesAProgramItself) {
@@ -27,8 +26,7 @@ TEST(WorkerCommand, ExecutesAProgramItself) {
 TEST(WorkerCommand, GivesAScriptToPython) {
   const Words expected = {"python3", "-u", "t.py", "--lr", "0.1"};
   EXPECT_EQ(command_of(request_of({"t.py", "--lr", "0.1"})), expected);
-  EXPECT_EQ(command_of(request_of({"t.py"}), {}, environment_with({{"PYTHON_EXEC", "/opt/python"}})),
-            (Words{"/opt/python", "-u", "t.py"}));
+  EXPECT_EQ(command_of(request_of({"t.py"}), {.python = {"/opt/python"}}), (Words{"/opt/python", "-u", "t.py"}));
 }
 
 TEST(WorkerCommand, OfAScriptThatLooksLikeAnOptionIsAPath) {
@@ -50,6 +48,32 @@ TEST(WorkerCommand, BelievesTheFirstLineOnlyOfWhatCannotBeExecuted) {
   EXPECT_EQ(command_of(request_of({"./train"}), {true, python}), Words{"./train"});
   EXPECT_EQ(command_of(request_of({"./train"}), {false, "#!/bin/sh"}), Words{"./train"});
   EXPECT_EQ(command_of(request_of({"./notes"}), {false, "how python works"}), Words{"./notes"});
+}
+
+TEST(WorkerCommand, LeavesAScriptThatWasTypedAsAPathToItsFirstLine) {
+  const std::string own = "#!/opt/py/bin/python -u";
+  EXPECT_EQ(command_of(request_of({"./t.py"}), {true, own}), Words{"./t.py"});
+  EXPECT_EQ(command_of(request_of({"t.py"}), {true, own}), (Words{"python3", "-u", "t.py"}));
+  EXPECT_EQ(command_of(request_of({"./t.py"}), {false, own}), (Words{"python3", "-u", "./t.py"}));
+  EXPECT_EQ(command_of(request_of({"./t.py"}), {true, ""}), (Words{"python3", "-u", "./t.py"}));
+  EXPECT_EQ(command_of(request_of({"./t.py"}), {true, "#!/usr/bin/env python3"}), (Words{"python3", "-u", "./t.py"}))
+      << "any Python will do";
+  LaunchRequest request = request_of({"./t.py"});
+  request.compat = Compat::kTorchrun;
+  EXPECT_EQ(command_of(request, {true, own}), (Words{"python3", "-u", "./t.py"})) << "as torchrun";
+  request.compat = Compat::kLrun;
+  request.setup.debug_rank = {0, Source::kFlag, "--debug-rank"};
+  EXPECT_EQ(command_of(request, {true, own}), (Words{"python3", "-u", "./t.py"})) << "below pdb";
+}
+
+TEST(WorkerCommand, TakesThePythonOfAContainerThere) {
+  LaunchRequest request = request_of({"t.py"});
+  request.setup.wrappers = {{{"podman", "run", "image"}, {}, "--wrap"}};
+  EXPECT_EQ(command_of(request, {.python = {"/work/.venv/bin/python"}}), (Words{"python3", "-u", "t.py"}));
+  const PythonChoice named{"/opt/python", "/opt/python", "--python", true};
+  EXPECT_EQ(command_of(request, {.python = named}), (Words{"/opt/python", "-u", "t.py"}));
+  request.setup.wrappers = {{{"nsys", "profile"}, {}, "--wrap"}};
+  EXPECT_EQ(command_of(request, {.python = {"/work/.venv/bin/python"}}).front(), "/work/.venv/bin/python");
 }
 
 TEST(WorkerCommand, NoPythonExecutesWhateverItIs) {

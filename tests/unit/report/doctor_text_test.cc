@@ -22,8 +22,7 @@ MachineFacts some_facts() {
   facts.driver.cuda = 12080;
   facts.peers = {{"node2", PeerFacts::Path::kSilent, "10.0.0.2", ""}};
   facts.state_folder = "/state";
-  facts.python = {.program = "python3",
-                  .answer = PythonFacts::Answer::kGiven,
+  facts.python = {.answer = PythonFacts::Answer::kGiven,
                   .path = "/usr/bin/python3",
                   .version = "3.11.2",
                   .torch = TorchFacts{"2.6.0+cu124", "12.4", "2.21.5", ""}};
@@ -46,7 +45,7 @@ TEST(DoctorText, IsOneLineAboutAHealthyMachine) {
   facts.peers.clear();
   EXPECT_EQ(doctor_text(facts, {}, false), "lrun doctor: no problems: 1 of 2 GPUs, Python 3.11 without torch\n");
   facts.machine_gpus.gpus.clear();
-  facts.python = {.program = "python3"};
+  facts.python = {};
   facts.cpus = 2;
   EXPECT_EQ(doctor_text(facts, {}, false), "lrun doctor: no problems: no GPU, 2 CPU cores, no Python\n");
   facts.python = {
@@ -71,7 +70,7 @@ TEST(DoctorText, SaysEverythingWhenAsked) {
       "note     no peer-to-peer\n"
       "    fix: look at the BIOS\n"
       "info     GPUs: 1, 0 visible to programs, NVIDIA H100, driver 570.00, CUDA 12.8\n"
-      "info     Python: 3.11.2, /usr/bin/python3\n"
+      "info     Python: 3.11.2, /usr/bin/python3 (PATH)\n"
       "info     torch: 2.6.0+cu124, built for CUDA 12.4, NCCL 2.21.5\n"
       "info     /dev/shm: 0.1 GiB, 0.0 GiB free\n"
       "info     locked memory: unlimited\n"
@@ -83,7 +82,7 @@ TEST(DoctorText, SaysEverythingWhenAsked) {
       "info     run folders: /state, 0.0 GiB free\n"
       "lrun doctor: no problems: 0 of 1 GPU, Python 3.11 with torch 2.6 (CUDA 12.4), NCCL 2.21, 1 host reached\n");
   MachineFacts without = some_facts();
-  without.python = {.program = "python3"};
+  without.python = {};
   without.peers = {{"node2", PeerFacts::Path::kOpen, "10.0.0.2", "", PeerFacts::Login::kFails}};
   const std::string text = doctor_text(without, {}, true);
   EXPECT_NE(text.find("info     Python: none: no program 'python3'\n"), std::string::npos) << text;

@@ -207,7 +207,7 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
             "install it for the Python that runs the program; this run used '/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
-            "this Python has no torch: activate an environment with it, or set PYTHON_EXEC; this run used "
+            "this Python has no torch: install it, or name another Python with '--python PATH'; this run used "
             "'/opt/py/bin/python'");
   record.error = "CUDA out of memory";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"), hint_for(record));

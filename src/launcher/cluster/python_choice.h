@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/environment.h"
+
+namespace lrun::launcher {
+
+/// The files that choose_python() looks at. Tests have a host of their own.
+struct FileLook {
+  std::function<bool(const std::string& path)> exists;
+  std::function<bool(const std::string& path)> runs;  ///< a file that may be executed
+  std::function<std::vector<std::string>(const std::string& folder)> names;
+  std::function<std::string(const std::string& path)> real;  ///< without links; as it is where there is no such path
+
+  static FileLook of_this_host();
+};
+
+/// How this lrun was called.
+struct OwnCall {
+  std::string typed;   ///< argv[0]
+  std::string file;    ///< the program, without links
+  std::string folder;  ///< where it was called
+
+  static OwnCall of_this_process();
+};
+
+/// A Python that somebody has named, and where: '--python', 'PYTHON_EXEC'. Empty: nobody has.
+struct NamedPython {
+  std::string program;
+  std::string origin;
+};
+
+/// The Python of the workers, and why.
+struct PythonChoice {
+  std::string program = "python3";  ///< as workers start it: a path, or a name for PATH
+  std::string path = {};            ///< where it is; empty: nowhere that lrun looks
+  std::string reason = "PATH";      ///< '--python', 'PYTHON_EXEC', 'beside lrun', 'VIRTUAL_ENV', 'CONDA_PREFIX', 'PATH'
+  bool is_named = false;            ///< by the user: --python, PYTHON_EXEC
+  std::string warning = {};         ///< about another one that may have been meant
+
+  bool operator==(const PythonChoice&) const = default;
+};
+
+/// Chooses in this order:
+///
+/// 1. `asked`, then PYTHON_EXEC;
+/// 2. the one beside the lrun that was typed, else beside its file, in a virtual environment or one of conda;
+/// 3. the active environment: VIRTUAL_ENV or CONDA_PREFIX, of both the one that is first in PATH;
+/// 4. 'python3' of PATH, else 'python3.N', else 'python'.
+///
+/// An environment that pipx, `uv tool` or `uvx` made for lrun alone holds no training program's packages. It counts
+/// after the active one, and only where torch was added to it; PATH is searched without it.
+/// \param environment  of the workers
+PythonChoice choose_python(const NamedPython& asked, const Environment& environment, const OwnCall& call,
+                           const FileLook& files);
+
+}  // namespace lrun::launcher
