@@ -99,8 +99,23 @@ TEST(OptionBehindTheProgram, ThatTheProgramRefusesIsHintedAtWithTheVerdict) {
 
 TEST(ProgramOfTheSystem, ThatIsAVerbElsewhereIsTold) {
   LrunProcess lrun({"ps"});
-  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_THAT(lrun.err(), mentions({"lrun: note: 'ps' is no verb of lrun", "'lrun status' shows what runs"}));
+  EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
+  EXPECT_THAT(lrun.err(), mentions({"lrun: error: 'ps' is no verb of lrun", "'lrun status' shows what runs"}));
+}
+
+TEST(ProgramThatSpawnsItsRanks, IsToldWhereSeveralWorkersWouldDoSo) {
+  const std::string text = "import os\nif 'X' in os.environ: mp.spawn(main, nprocs=2)\n";
+  const Script spawns(text);
+  LrunProcess two({"--devices", "2", "train.py"}, spawns.options());
+  EXPECT_EQ(two.wait().code, 0) << two.err();
+  EXPECT_THAT(two.err(), mentions({"lrun: warning: 'train.py' starts its ranks itself, with 'mp.spawn'"}));
+  LrunProcess one({"train.py"}, spawns.options());
+  EXPECT_EQ(one.wait().code, 0) << one.err();
+  EXPECT_EQ(one.err(), "");
+  const Script takes_rank(text + "rank = os.environ['RANK']\n");
+  LrunProcess both({"--devices", "2", "train.py"}, takes_rank.options());
+  EXPECT_EQ(both.wait().code, 0) << both.err();
+  EXPECT_EQ(both.err(), "");
 }
 
 TEST(NestedRun, IsToldByRank0OfTheOuterOne) {

@@ -1,5 +1,5 @@
-// Finds an option of lrun among PROGRAM's arguments, where it does not change the number of workers. run_request()
-// prints the warning before the run.
+// Finds an option of lrun among PROGRAM's arguments, where it changes nothing. run_request() prints the warning before
+// the run.
 #include "cli/misplaced_option.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,6 @@
 #include "base/user_error.h"
 #include "cli/flags.h"
 #include "plan/host_place.h"
-#include "plan/python_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -22,6 +21,9 @@ using Words = std::vector<std::string>;
 
 /// The options that give the number of workers.
 constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
+
+/// Options that only a launcher has, whatever it starts.
+constexpr std::array<std::string_view, 4> kLauncherOptions{"max-restarts", "rdzv-backend", "rdzv-endpoint", "rdzv-id"};
 
 bool gives_number_of_workers(const LaunchRequest& request) {
   return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() || names_hosts(request);
@@ -32,9 +34,9 @@ bool has_name(const Words& names, std::string_view name) {
                      [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); });
 }
 
-/// The option whose whole name is `name`, or nullptr. Prefixes do not count here.
-const Flag* flag_named(std::string_view name) {
-  for (const std::string_view option : kCountOptions) {
+/// The one of `options` whose whole name is `name`, or nullptr. Prefixes do not count here.
+const Flag* flag_named(std::string_view name, const auto& options) {
+  for (const std::string_view option : options) {
     const Flag* const flag = find_flag(option);
     Words names = long_names_of(*flag);
     if (option == "nproc-per-node") names.insert(names.end(), {"-np", "-n"});
@@ -56,49 +58,22 @@ bool asks_for_several(const GivenValue& given, bool on_gpus) {
   return count ? *count > 1 : on_gpus;
 }
 
-/// The first such option among the arguments of PROGRAM.
-std::optional<GivenValue> find_misplaced(const Words& command, bool on_gpus) {
+/// The first of `options` among the arguments of PROGRAM whose value `matters`.
+std::optional<GivenValue> find_misplaced(const Words& command, const auto& options, const auto& matters) {
   for (std::size_t i = 1; i < command.size() && command[i] != "--"; ++i) {
     const std::size_t equals = std::min(command[i].find('='), command[i].size());
     const std::string name = command[i].substr(0, equals);
-    const Flag* const flag = flag_named(name);
+    const Flag* const flag = flag_named(name, options);
     const bool is_next = equals == command[i].size();
     if (flag == nullptr || (is_next && i + 1 == command.size())) continue;
     GivenValue given{flag, is_next ? command[i + 1] : command[i].substr(equals + 1), Source::kFlag, name};
-    if (asks_for_several(given, on_gpus)) return given;
+    if (matters(given)) return given;
   }
   return std::nullopt;
 }
 
-/// The file in which the option's name is searched.
-struct Text {
-  std::string file;  ///< empty: nothing can be searched
-  bool is_python = false;
-};
-
-/// The script among the arguments, where PROGRAM is Python itself.
-Text text_for_python(const Words& command) {
-  const Words program = parts_of_python(command).program;
-  if (program.empty() || program.front().starts_with('-')) return {};
-  return {program.front(), true};
-}
-
-Text text_of(const LaunchRequest& request, const ProgramFacts& program) {
-  const std::string& name = request.command.front();
-  if (request.module) {
-    std::string path = name;
-    std::replace(path.begin(), path.end(), '.', '/');
-    return {path + ".py", true};
-  }
-  if (is_given_to_python(request, program)) return {name, true};
-  if (is_python(name)) return text_for_python(request.command);
-  const bool is_path = name.find('/') != std::string::npos;
-  if (!is_path || (!program.first_line.empty() && !names_python(program.first_line))) return {};
-  return {name, !program.first_line.empty()};
-}
-
 /// Whether the text has neither '--nproc-per-node' nor '--nproc_per_node', so that PROGRAM cannot know the option.
-bool is_unknown_to(const Text& text, std::string option, const ReadProgram& read) {
+bool is_unknown_to(const ProgramText& text, std::string option, const ReadProgram& read) {
   if (text.file.empty()) return false;
   const auto lacks = text.is_python ? script_lacks_word : lacks_word;
   option.erase(0, option.find_first_not_of('-'));
@@ -142,14 +117,21 @@ std::string hint_about_refused_option(const FailureRecord& record, const std::st
 
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read) {
-  if (plan.world_size > 1 || gives_number_of_workers(request)) return {};
-  const std::optional<GivenValue> option = find_misplaced(request.command, plan.accelerator.value == DeviceKind::kGpu);
+  const bool on_gpus = plan.accelerator.value == DeviceKind::kGpu;
+  const auto for_several = [&](const GivenValue& given) { return asks_for_several(given, on_gpus); };
+  std::optional<GivenValue> option;
+  if (plan.world_size == 1 && !gives_number_of_workers(request)) {
+    option = find_misplaced(request.command, kCountOptions, for_several);
+  }
+  const std::string_view result =
+      option ? "so lrun starts one worker; for more, write" : "not of lrun; for lrun, write";
+  if (!option) option = find_misplaced(request.command, kLauncherOptions, [](const GivenValue&) { return true; });
   if (!option) return {};
-  const Text text = text_of(request, program);
+  const ProgramText text = text_of(request, program);
   if (!is_unknown_to(text, option->origin, read)) return {};
   const std::string written = option->as_written();
-  return fmt::format("'{}' is an argument of '{}', so lrun starts one worker; for more, write 'lrun {} {}{} …'",
-                     written, text.file, written, request.module ? "-m " : "", request.command.front());
+  return fmt::format("'{}' is an argument of '{}', {} 'lrun {} {}{} …'", written, text.file, result, written,
+                     request.module ? "-m " : "", request.command.front());
 }
 
 }  // namespace lrun::launcher

@@ -12,9 +12,10 @@
 namespace lrun::launcher {
 
 /// The warning about an option for several workers that stands behind PROGRAM and so is an argument of PROGRAM: in
-/// `lrun train.py --devices 4`, which has one worker, '--devices 4'. Empty when the run has several workers, when an
-/// option or a variable gives their number, and when the option may be one of PROGRAM's own. Only Python scripts and
-/// programs given by path can be searched. A shell script may pass its arguments on, so it is not.
+/// `lrun train.py --devices 4`, which has one worker, '--devices 4'. Not when the run has several workers or an option
+/// or a variable gives their number. The same for options that only launchers have, such as '--max-restarts', in any
+/// run. Empty when the option may be one of PROGRAM's own. Only Python scripts and programs given by path can be
+/// searched. A shell script may pass its arguments on, so it is not.
 std::string warn_about_misplaced_option(const LaunchPlan& plan, const LaunchRequest& request,
                                         const ProgramFacts& program, const ReadProgram& read);
 

@@ -1,5 +1,5 @@
-// Searches a program, or a script with the modules that it imports, for the name of an option.
-// warn_about_misplaced_option() calls it before it blames the user.
+// Searches a program, or a script with the modules that it imports, for a word: the name of an option before
+// warn_about_misplaced_option() blames the user, 'mp.spawn' before run_request() warns of it.
 #include "cli/program_words.h"
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "base/small_file.h"
 #include "base/split.h"
+#include "plan/python_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -48,6 +49,13 @@ std::string_view take_word(std::string_view& rest) {
   const std::string_view word = rest.substr(0, rest.find_first_of(" \t,()#;"));
   rest.remove_prefix(word.size());
   return word;
+}
+
+/// The script among the arguments, where PROGRAM is Python itself.
+ProgramText text_for_python(const std::vector<std::string>& command) {
+  const std::vector<std::string> program = parts_of_python(command).program;
+  if (program.empty() || program.front().starts_with('-')) return {};
+  return {program.front(), true};
 }
 
 using Path = std::filesystem::path;
@@ -108,6 +116,20 @@ ReadProgram program_reader(const std::string& folder) {
   return [folder](const std::string& path) { return read_small_file(Path(folder) / path, kMostBytes); };
 }
 
+ProgramText text_of(const LaunchRequest& request, const ProgramFacts& program) {
+  const std::string& name = request.command.front();
+  if (request.module) {
+    std::string path = name;
+    std::replace(path.begin(), path.end(), '.', '/');
+    return {path + ".py", true};
+  }
+  if (is_given_to_python(request, program)) return {name, true};
+  if (is_python(name)) return text_for_python(request.command);
+  const bool is_path = name.find('/') != std::string::npos;
+  if (!is_path || (!program.first_line.empty() && !names_python(program.first_line))) return {};
+  return {name, !program.first_line.empty()};
+}
+
 bool lacks_word(const std::string& file, std::string_view word, const ReadProgram& read) {
   const std::optional<std::string> text = read(file);
   return text && !has_word(*text, word);
@@ -126,6 +148,19 @@ bool script_lacks_word(const std::string& script, std::string_view word, const R
     imported.add(*text, file);
   }
   return found > 0;
+}
+
+bool spawns_ranks(const std::string& script, const ReadProgram& read) {
+  const std::string text = read(script).value_or("");
+  const std::vector<std::string> lines = split_lines(text);
+  const auto spawns = [](const std::string& line) {
+    return !trimmed(line).starts_with('#') &&
+           (line.find("mp.spawn(") != std::string::npos || line.find("multiprocessing.spawn(") != std::string::npos);
+  };
+  const auto is_named = [&text](std::string_view word) { return has_word(text, word); };
+  constexpr std::array<std::string_view, 3> kOfLaunchers{"RANK", "LOCAL_RANK", "is_torchelastic_launched"};
+  return std::any_of(lines.begin(), lines.end(), spawns) &&
+         std::none_of(kOfLaunchers.begin(), kOfLaunchers.end(), is_named);
 }
 
 }  // namespace lrun::launcher

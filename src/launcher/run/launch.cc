@@ -112,7 +112,7 @@ void let_srun_read(int code, const Environment& environment) {
 int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
                 const LauncherOutput& output) {
   const std::string& program = request.command.front();
-  check_module(request, plan.setup.folder.value);
+  check_command(request, plan);
   PreparedStart start = prepare_start(plan, environment);
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {
     const Verdict verdict = verdict_of(*problem);
@@ -124,8 +124,6 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_job(plan)) {
     output.sink.message_of_job(Severity::kWarning, warning);
   }
-  const std::string note = plan.personality.verbs ? note_about_word(request.command) : std::string();
-  if (!note.empty() && speaks_for_job(plan)) output.sink.message_of_job(Severity::kNote, note);
   check_log_folder(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
     wait_for_others_at(*others, request.rendezvous.connect_timeout, output.sink);

@@ -40,6 +40,19 @@ void print_warnings(const LaunchPlan& plan, MessageSink& sink) {
   for (const std::string& line : plan.notes) sink.note(line);
 }
 
+/// Warnings about what stands in the text of PROGRAM.
+void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, const ProgramFacts& program) {
+  const ReadProgram read = program_reader(request.setup.folder.value);
+  std::string misplaced = warn_about_misplaced_option(plan, request, program, read);
+  if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
+  const ProgramText text = text_of(request, program);
+  if (plan.world_size < 2 || !text.is_python || !spawns_ranks(text.file, read)) return;
+  plan.warnings.push_back(
+      fmt::format("'{}' starts its ranks itself, with 'mp.spawn', and each of {} workers would do so: run it without "
+                  "lrun, or call its function once, with the rank from the variable RANK",
+                  text.file, plan.world_size));
+}
+
 /// For somebody who has set RANK or MASTER_ADDR by hand.
 void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
@@ -67,9 +80,7 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   const std::string& given_id = allocation.run_id;
   LaunchPlan plan = make_plan(request, of_workers, allocation, program, given_id.empty() ? make_run_id() : given_id);
   plan.has_head = !given_id.empty();
-  std::string misplaced =
-      warn_about_misplaced_option(plan, request, program, program_reader(request.setup.folder.value));
-  if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
+  add_warnings_about_words(plan, request, program);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/user_error.h"
+#include "plan/python_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -133,6 +134,31 @@ std::string advice_about_machine(const std::filesystem::path& file) {
                      name_of_machine(own));
 }
 
+void check_module(const std::string& module, const std::filesystem::path& folder) {
+  std::error_code error;
+  const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
+  if (module.find('/') == std::string::npos && !is_script) return;
+  throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
+                  fmt::format("leave '-m' out: 'lrun {}'", module));
+}
+
+void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
+  constexpr std::array<std::string_view, 4> kShells{"bash", "sh", "zsh", "dash"};
+  const std::string& program = request.command.front();
+  const bool has_input = request.standard_input || plan.personality.standard_input != Personality::Stdin::kNull;
+  if (has_input || request.command.size() > 1 || !(is_python(program) || is_any_of(kShells, program))) return;
+  throw UserError(fmt::format("'{}' has no script to run, and workers have no input to read one from", program),
+                  fmt::format("name it: 'lrun {} SCRIPT'; with '--stdin', rank 0 reads it from lrun's input", program));
+}
+
+void check_verb(const std::vector<std::string>& command) {
+  constexpr std::array<std::string_view, 4> kAlone{"ps", "top", "ls", "tail"};
+  const std::string& word = command.front();
+  if (word != "kill" && (command.size() > 1 || !is_any_of(kAlone, word))) return;
+  throw UserError(fmt::format("'{}' is no verb of lrun", word),
+                  fmt::format("{}; '/usr/bin/{}' starts the program of that name", hint_about_word(word), word));
+}
+
 }  // namespace
 
 std::string advice_about(const std::string& program, const std::filesystem::path& file) {
@@ -177,22 +203,13 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   return is_there ? advice_about_machine(file) : std::string();
 }
 
-void check_module(const LaunchRequest& request, const std::filesystem::path& folder) {
-  if (!request.module) return;
-  const std::string& module = request.command.front();
-  std::error_code error;
-  const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
-  if (module.find('/') == std::string::npos && !is_script) return;
-  throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
-                  fmt::format("leave '-m' out: 'lrun {}'", module));
-}
-
-std::string note_about_word(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 4> kAlone{"ps", "top", "ls", "tail"};
-  const std::string& word = command.front();
-  if (word != "kill" && (command.size() > 1 || !is_any_of(kAlone, word))) return {};
-  return fmt::format("'{}' is no verb of lrun, so each worker starts the program of that name; {}", word,
-                     hint_about_word(word));
+void check_command(const LaunchRequest& request, const LaunchPlan& plan) {
+  if (request.module) {
+    check_module(request.command.front(), plan.setup.folder.value);
+    return;
+  }
+  check_script(request, plan);
+  if (plan.personality.verbs && plan.world_size == 1) check_verb(request.command);
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command) {

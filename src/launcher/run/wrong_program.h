@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 
 namespace lrun::launcher {
@@ -13,11 +14,9 @@ namespace lrun::launcher {
 /// place lrun takes. Empty: none of these. \param file  where it was looked for; its first bytes are read
 std::string advice_about(const std::string& program, const std::filesystem::path& file);
 
-/// \throws UserError  '-m' names a file and not a module. \param folder  where workers start; empty: here
-void check_module(const LaunchRequest& request, const std::filesystem::path& folder);
-
-/// A note about a program of the system that was probably meant as a verb: `lrun ps`. Empty: it is none of them.
-std::string note_about_word(const std::vector<std::string>& command);
+/// \throws UserError  '-m' names a file and not a module; Python or a shell without a script, which would read one from
+/// an input that workers do not have; a single worker of a program that was meant as a verb: `lrun ps`.
+void check_command(const LaunchRequest& request, const LaunchPlan& plan);
 
 /// A warning about a command that starts another launcher in each worker; empty: it does not.
 std::string warn_of_launcher(const std::vector<std::string>& command);

@@ -69,6 +69,15 @@ TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {
   EXPECT_NE(warning({"--grace=3", "--strategy=ddp", "train.py", "--devices", "4"}, kPlain), "");
 }
 
+TEST(MisplacedOption, ThatOnlyLaunchersHaveIsToldInAnyRun) {
+  EXPECT_EQ(warning({"--devices", "2", "train.py", "--max-restarts", "3"}, kPlain, {}, 2),
+            "'--max-restarts 3' is an argument of 'train.py', not of lrun; for lrun, write 'lrun --max-restarts 3 "
+            "train.py …'");
+  EXPECT_NE(warning({"train.py", "--rdzv_endpoint=h:1"}, kPlain), "");
+  EXPECT_EQ(warning({"train.py", "--max-restarts", "3"}, {{"train.py", "add_argument('--max_restarts')\n"}}), "");
+  EXPECT_EQ(warning({"train.sh", "--max-restarts", "3"}, {{"train.sh", "exec train \"$@\"\n"}}), "");
+}
+
 TEST(MisplacedOption, IsFineWhereItAsksForNoMoreWorkers) {
   for (const char* const words : {"--devices=1", "--devices=all", "--devices", "--device=4", "--gpus=4",
                                   "--devices=auto", "--devices=0,1", "--strategy=ddp", "devices=4"}) {

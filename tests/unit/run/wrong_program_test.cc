@@ -28,8 +28,19 @@ class WrongProgram : public ::testing::Test {
     LaunchRequest request;
     request.command = {module};
     request.module = true;
+    return refusal(request);
+  }
+  [[nodiscard]] std::string refusal_of(const std::vector<std::string>& command, int world_size = 1) const {
+    LaunchRequest request;
+    request.command = command;
+    return refusal(request, world_size);
+  }
+  [[nodiscard]] std::string refusal(const LaunchRequest& request, int world_size = 1) const {
+    LaunchPlan plan;
+    plan.world_size = world_size;
+    plan.setup.folder.value = folder_.path();
     try {
-      check_module(request, folder_.path());
+      check_command(request, plan);
     } catch (const UserError& error) {
       return std::string(error.what()) + " | " + error.hint();
     }
@@ -60,10 +71,24 @@ TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
   EXPECT_THAT(advice("—devices"), HasSubstr("write '--devices'"));
   write("stop", "");
   EXPECT_EQ(advice("stop"), "") << "a file may be called so";
-  EXPECT_THAT(note_about_word({"ps"}), HasSubstr("'lrun status'"));
-  EXPECT_THAT(note_about_word({"kill", "r1"}), HasSubstr("'kill PID'"));
-  EXPECT_EQ(note_about_word({"ps", "-ef"}), "");
-  EXPECT_EQ(note_about_word({"./ps"}), "");
+}
+
+TEST_F(WrongProgram, IsAProgramOfTheSystemThatWasMeantAsAVerb) {
+  EXPECT_THAT(refusal_of({"ps"}), HasSubstr("'lrun status'"));
+  EXPECT_THAT(refusal_of({"kill", "r1"}), HasSubstr("'kill PID'"));
+  EXPECT_EQ(refusal_of({"ps", "-ef"}), "");
+  EXPECT_EQ(refusal_of({"./ps"}), "");
+  EXPECT_EQ(refusal_of({"ls"}, 2), "") << "two workers were asked for, so a program is meant";
+}
+
+TEST_F(WrongProgram, IsPythonOrAShellWithoutAScript) {
+  EXPECT_THAT(refusal_of({"python"}, 2), AllOf(HasSubstr("'python' has no script"), HasSubstr("'lrun python SCRIPT'")));
+  EXPECT_THAT(refusal_of({"bash"}), HasSubstr("no input"));
+  EXPECT_EQ(refusal_of({"python", "--version"}), "");
+  LaunchRequest request;
+  request.command = {"python"};
+  request.standard_input = true;
+  EXPECT_EQ(refusal(request), "");
 }
 
 TEST_F(WrongProgram, IsAFolderOrAHost) {
