@@ -58,3 +58,32 @@ file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/lrun_version.h" CONTENT
 /// The one version of the project, from project() in CMakeLists.txt.
 #define LRUN_VERSION \"@PROJECT_VERSION@\"
 " @ONLY)
+
+# The rest of `lrun --version` is in a header that one small unit of the program sees: with a commit that unit is compiled,
+# and lrun is linked. `git archive` writes the commit into cmake/commit.txt; in a clone git is asked, when
+# the build is configured and after each commit.
+file(STRINGS "${PROJECT_SOURCE_DIR}/cmake/commit.txt" LRUN_COMMIT LIMIT_COUNT 1)
+if(LRUN_COMMIT MATCHES "^[0-9a-f]+$")
+  string(SUBSTRING "${LRUN_COMMIT}" 0 12 LRUN_COMMIT)
+elseif(EXISTS "${PROJECT_SOURCE_DIR}/.git")  # else git might tell of a project that this one lies in
+  execute_process(COMMAND git describe --always --exclude=* --abbrev=12 --dirty WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    OUTPUT_VARIABLE LRUN_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(COMMAND git rev-parse --git-path logs/HEAD WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    OUTPUT_VARIABLE _log OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  get_filename_component(_log "${_log}" ABSOLUTE BASE_DIR "${PROJECT_SOURCE_DIR}")
+  if(EXISTS "${_log}" AND NOT IS_DIRECTORY "${_log}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_log}")
+  endif()
+else()
+  set(LRUN_COMMIT "")
+endif()
+set(LRUN_BUILD "${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_SYSTEM_PROCESSOR}")
+if(LRUN_SANITIZE)
+  list(JOIN LRUN_SANITIZE " and " _sanitizers)
+  string(APPEND LRUN_BUILD ", with sanitizers: ${_sanitizers}")
+endif()
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/lrun_build.h" CONTENT
+"#pragma once
+#define LRUN_COMMIT \"@LRUN_COMMIT@\"
+#define LRUN_BUILD \"@LRUN_BUILD@\"
+" @ONLY)

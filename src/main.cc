@@ -30,6 +30,7 @@
 #include "report/diagnostics.h"
 #include "report/parent_error_file.h"
 #include "run/run_request.h"
+#include "version_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -69,6 +70,7 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
   }
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment, sink);
   if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings), sink);
+  if (parsed.action == ParsedCommandLine::Action::kVersion) return answer_with(version_text(), sink);
   if (parsed.action != ParsedCommandLine::Action::kLaunch) return answer_with(help_text(parsed.action), sink);
 
   const std::vector<Host> hosts = named_hosts(parsed.request, environment);

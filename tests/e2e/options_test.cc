@@ -1,4 +1,5 @@
 // How options reach lrun: files of settings, variables, the command line.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <vector>
 
+#include "lrun_version.h"
 #include "support/lrun_process.h"
 #include "support/mentions.h"
 
@@ -394,6 +396,15 @@ TEST(DebugRank, WithoutATerminalOrWithTimeLimitsIsRefused) {
   EXPECT_EQ(many.err(),
             "lrun: error: '--debug-rank 2': there is no such rank\n"
             "lrun: hint: this run has the ranks 0 to 1\n");
+}
+
+TEST(Version, IsTheFirstLineAboveTheFactsOfTheBuild) {
+  LrunProcess lrun({"--version"});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_THAT(lrun.out(), ::testing::MatchesRegex("lrun " LRUN_VERSION "\n"
+                                                  "(commit: [0-9a-f]+(-dirty)?\n)?"
+                                                  "build: [^\n]+, [^\n]+\n"
+                                                  "(glibc: 2\\.[0-9]+ or newer\n)?"));
 }
 
 TEST(DryRun, SaysThatTheProgramIsMissing) {

@@ -8,7 +8,6 @@
 
 #include "cli/flags.h"
 #include "cli/verb_table.h"
-#include "lrun_version.h"
 
 namespace lrun::launcher {
 namespace {
@@ -198,18 +197,15 @@ std::string verb_help(VerbRequest::Kind kind) {
   return text;
 }
 
-std::string version_line() { return "lrun " LRUN_VERSION "\n"; }
-
 std::string help_text(ParsedCommandLine::Action action) {
   switch (action) {
     case ParsedCommandLine::Action::kShortHelp:
       return short_help();
     case ParsedCommandLine::Action::kLongHelp:
       return long_help();
-    case ParsedCommandLine::Action::kVersion:
-      return version_line();
     case ParsedCommandLine::Action::kLaunch:
     case ParsedCommandLine::Action::kVerb:
+    case ParsedCommandLine::Action::kVersion:
     case ParsedCommandLine::Action::kPrintConfig:
       break;
   }

@@ -12,13 +12,10 @@ std::string short_help();
 /// Examples, every flag by group with its values, default and variables, and exit codes, in 80 columns.
 std::string long_help();
 
-/// 'lrun 0.1.0' with a newline.
-std::string version_line();
-
 /// The help of one verb, with its options.
 std::string verb_help(VerbRequest::Kind kind);
 
-/// The text for an action; empty for kLaunch, kVerb and kPrintConfig.
+/// The text of kShortHelp and kLongHelp; empty for other actions.
 std::string help_text(ParsedCommandLine::Action action);
 
 }  // namespace lrun::launcher

@@ -7,7 +7,6 @@
 
 #include "base/split.h"
 #include "cli/flags.h"
-#include "lrun_version.h"
 
 namespace lrun::launcher {
 namespace {
@@ -48,8 +47,6 @@ TEST(Help, LinesDoNotEndInBlanks) {
     EXPECT_TRUE(line.empty() || line.back() != ' ') << '\'' << line << '\'';
   }
 }
-
-TEST(Version, IsTheProjects) { EXPECT_EQ(version_line(), "lrun " LRUN_VERSION "\n"); }
 
 }  // namespace
 }  // namespace lrun::launcher
