@@ -25,7 +25,7 @@ LIMITS = {
     "ARCHITECTURE.md": Limit(900, 3),
     "docs/design/*.md": Limit(700, 1),
 }
-DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/**/*.md"]
+DOCUMENTS = ["*.md", "docs/**/*.md"]
 DESIGN = ["ARCHITECTURE.md", "docs/design/*.md"]
 SOURCES = ["src/**/*.h", "src/**/*.cc", "include/**/*.h"]
 

@@ -14,7 +14,7 @@ import re
 import sys
 
 FOLDERS = ["src", "include", "tests", "tools", "bench", "examples", "cmake", "man", "docs", "README.md",
-           "ARCHITECTURE.md", "CONTRIBUTING.md"]
+           "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
 OPENINGS = re.compile(r"(Who|Whoever|Whose|Whom|Whatever)\b|What\b.*\b(is|are|was|were|has|have|had)\b")
 # A pattern of a word, and what to write instead.
 INSTEAD = {

@@ -11,7 +11,7 @@ else
 fi
 build_packages=(g++ cmake ninja-build ccache pkg-config "${boost_packages[@]}" libcli11-dev libspdlog-dev libfmt-dev
   nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libgloo-dev libssl-dev)
-test_packages=(libgtest-dev libgmock-dev python3 openssl dataset-fashion-mnist mandoc universal-ctags bash-completion zsh
+test_packages=(libgtest-dev libgmock-dev python3 python3-yaml openssl dataset-fashion-mnist mandoc universal-ctags bash-completion zsh
   fish)
 docs_packages=(cmark-gfm doxygen mandoc)
 check_packages=(clang clang-format clang-tidy "$clang_runtime" shellcheck python3-venv "${docs_packages[@]}")
