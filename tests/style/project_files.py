@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Files that other programs read of the project are in order: the forms of issues and CITATION.cff.
+"""Files that other programs read of the project are in order: the forms of issues, CITATION.cff, and the recipes of conda and
+Spack, which are of the project's version, and name its options and the libraries that it requires.
 
 usage: project_files.py TREE VERSION; exit 77 (skipped) where this Python has no yaml"""
 import pathlib
+import re
 import sys
 
 try:
@@ -11,6 +13,8 @@ except ImportError:
     print("SKIPPED: this Python has no yaml (python3-yaml)")
     sys.exit(77)
 
+CONDA = "packaging/recipes/conda/recipe.yaml"
+SPACK = "packaging/recipes/spack/package.py"
 ELEMENTS = {"markdown", "textarea", "input", "dropdown", "checkboxes"}
 
 
@@ -35,6 +39,39 @@ def citation_problems(citation, version):
         yield f"it is not about version {version}"
 
 
+def plain(name):
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def recipe_problems(root, text, libraries):
+    """text: of the recipe. libraries: what it lists, as 'boost@1.81:' or 'libboost-headers >=1.81'."""
+    options = re.findall(r"^(?:option|set)\((LRUN_\w+)", (root / "CMakeLists.txt").read_text(), re.M)
+    for option in sorted(set(re.findall(r"LRUN_\w+", text)).difference(options)):
+        yield f"CMakeLists.txt has no option {option}"
+    required = re.findall(r"^find_package\((\w+) ?([\d.]*) REQUIRED", (root / "cmake/LrunDependencies.cmake").read_text(), re.M)
+    for name, oldest in required:
+        if name != "Threads" and not any(plain(name) in plain(library) and oldest in library for library in libraries):
+            yield f"{name} {oldest} is required, and not listed"
+
+
+def conda_problems(root, version):
+    text = (root / CONDA).read_text()
+    recipe = yaml.safe_load(text)
+    if recipe["context"]["version"] != version:
+        yield f"it is not of version {version}"
+    if ((root / CONDA).parent / recipe["source"]["path"]).resolve() != root.resolve():
+        yield "its source is not this project"
+    yield from recipe_problems(root, text, recipe["requirements"]["host"])
+
+
+def spack_problems(root, version):
+    text = (root / SPACK).read_text()
+    compile(text, SPACK, "exec")
+    if re.findall(r'version\("([^"]+)"', text) != [version] or f"lrun@{version}" not in text:
+        yield f"it is not of version {version} alone"
+    yield from recipe_problems(root, text, re.findall(r'depends_on\("([^"]+)"', text))
+
+
 def problems(root, version):
     """(path, problem)"""
     forms = sorted((root / ".github/ISSUE_TEMPLATE").glob("*.yml"))
@@ -45,6 +82,10 @@ def problems(root, version):
             yield path.relative_to(root), problem
     for problem in citation_problems(yaml.safe_load((root / "CITATION.cff").read_text()), version):
         yield "CITATION.cff", problem
+    for problem in conda_problems(root, version):
+        yield CONDA, problem
+    for problem in spack_problems(root, version):
+        yield SPACK, problem
 
 
 def main():
