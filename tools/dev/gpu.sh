@@ -12,7 +12,7 @@ make_gpu_kit() {
   cp "$build/lrun" "$build"/examples/{ddp_minimal,launch_minimal,training_loop} "$build/examples/fashion_mnist/fashion_mnist" \
     "$folder/bin/"
   if [ -d /usr/share/datasets/fashion-mnist ]; then cp -r /usr/share/datasets/fashion-mnist "$folder/data"; fi
-  cp "$build/liblrun.so.0" "$build/liblrun_cuda.so" "$build"/tests/runtime/cuda/libtorchs_data_parallel.so "$folder/lib/"
+  cp "$build/$(readlink "$build/liblrun.so")" "$build/liblrun_cuda.so" "$build"/tests/runtime/cuda/libtorchs_data_parallel.so "$folder/lib/"
   cp "$build/tests/runtime/cuda/test_runtime_cuda" "$folder/tests/"
   cp "$build"/bench/bench_runtime_gpu_* "$folder/bench/"
   cp bench/gpu_*.py "$folder/bench/"

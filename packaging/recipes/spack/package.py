@@ -1,5 +1,5 @@
 # A package for Spack 1.0 or newer. In a clone, with this folder as packages/lrun of a repository of yours:
-#   spack dev-build lrun@0.1.0
+#   spack dev-build lrun@0.2.0
 # A published one adds homepage, url, and the sha256 of lrun-VERSION.tar.gz, which ./dev release makes, to its version.
 from spack_repo.builtin.build_systems.cmake import CMakePackage
 
@@ -12,7 +12,7 @@ class Lrun(CMakePackage):
 
     license("Apache-2.0", checked_by="the lrun authors")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("tls", default=True, description="TLS to etcd, in a library that is opened when it is wanted")
 
