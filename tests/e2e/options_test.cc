@@ -251,8 +251,8 @@ TEST(Core, WithoutTheLimitForItIsRefused) {
 
 TEST(DebugRank, HasTheTerminalAndCtrlC) {
   LrunProcess lrun({"-n", "2", "--debug-rank", "1", "--wrap@1",
-                    "sh -c 'trap \"echo interrupted\" INT; tty; printf \"(debug) \"; "
-                    "read -r line || read -r line; echo \"read $line\"; exec \"$@\"' sh",
+                    ("sh -c 'trap \"echo interrupted\" INT; tty; printf \"(debug) \"; "
+                     "read -r line || read -r line; echo \"read $line\"; exec \"$@\"' sh"),
                     "sh", "-c", "echo rank $RANK"},
                    {.environment = {{"NO_COLOR", "1"}}, .terminal = true});
   ASSERT_TRUE(lrun.wait_for("(debug) ")) << lrun.err();
