@@ -107,14 +107,44 @@ TEST_F(OneRun, IsNamedByItsJobAndToldOfWhileALauncherWaits) {
   EXPECT_EQ(first.wait().signal_number, SIGINT) << first.err();
 }
 
-TEST_F(OneRun, LeavesNothingWhereItWasInterruptedBeforeItBegan) {
+TEST_F(OneRun, IsToldOfWhereItWasInterruptedBeforeItBegan) {
   Job job({"--num_nodes", "2"});
   LrunProcess& first = job.start({"--node-rank", "0"}, shell("exit 0"), shared_);
   ASSERT_TRUE(eventually([&] { return contains(verb({"status"}), ": waiting for "); })) << first.err();
-  EXPECT_EQ(folders().size(), 1U);
   first.signal(SIGINT);
   EXPECT_EQ(first.wait().signal_number, SIGINT) << first.err();
-  EXPECT_TRUE(folders().empty()) << folders().front();
+  EXPECT_TRUE(contains(verb({"runs"}), "  interrupted: SIGINT  ")) << verb({"runs"});
+  const std::string report = verb({"report"});
+  EXPECT_TRUE(contains(report, "received SIGINT while waiting for other nodes: joined: ")) << report;
+  EXPECT_TRUE(contains(report, "missing: 1 of 2 nodes (node rank 1)\n")) << report;
+  LrunProcess logs({"logs"}, shared_);
+  EXPECT_EQ(logs.wait().code, 125);
+  EXPECT_TRUE(contains(logs.err(), " started no worker here\n")) << logs.err();
+}
+
+TEST_F(OneRun, IsToldOfWhereItsLaunchersDidNotMeet) {
+  Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=3"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, shell("exit 0"), shared_);
+  EXPECT_EQ(first.wait().code, 125) << first.err();
+  EXPECT_TRUE(contains(verb({"runs"}), "  start failed  ")) << verb({"runs"});
+  EXPECT_TRUE(contains(verb({"report"}), "lrun: error: the nodes did not meet: not enough nodes in 3s: "))
+      << verb({"report"});
+}
+
+TEST_F(OneRun, IsNamedByItsSlurmJob) {
+  const auto run_as = [&](std::map<std::string, std::string> environment, const std::string& says) {
+    environment["LRUN_STATE"] = state_.path().string();
+    LrunProcess lrun({"-n", "2", "sh", "-c", "echo " + says}, {.environment = environment});
+    EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  };
+  run_as({{"SLURM_JOB_ID", "31"}}, "first");
+  run_as({{"SLURM_JOB_ID", "33"}, {"SLURM_ARRAY_JOB_ID", "1"}, {"SLURM_ARRAY_TASK_ID", "2"}}, "task");
+  EXPECT_EQ(verb({"logs", "31", "0"}), "[0] first\n");
+  for (const char* const name : {"31", "slurm-31"}) EXPECT_EQ(verb({"logs", name}), "[0] first\n[1] first\n");
+  for (const char* const name : {"33", "1_2"}) EXPECT_EQ(verb({"logs", name}), "[0] task\n[1] task\n");
+  EXPECT_EQ(verb({"logs", "1"}), "[1] task\n") << "a rank of the last run, though it is an array, too";
+  EXPECT_TRUE(contains(verb({"report", "1"}), "echo task")) << verb({"report", "1"});
+  EXPECT_TRUE(contains(verb({"runs"}), "  JOB  ")) << verb({"runs"});
 }
 
 TEST_F(OneRun, TellsTheRanksOfAllNodesOnAnyOfThem) {

@@ -142,6 +142,22 @@ JobPlace job_place_of(const SlurmStep& step) {
   return place;
 }
 
+std::vector<std::string> slurm_job_names(const Environment& environment) {
+  constexpr unsigned kFirstReserved = 0xFFFFFFF0;  // the batch script and the shell of salloc
+  const auto number = [&environment](const char* name) {
+    return whole_number<std::uint32_t>(environment.get(name).value_or(""));
+  };
+  const auto job = number("SLURM_JOB_ID");
+  if (!job) return {};
+  const auto step = number("SLURM_STEP_ID");
+  const std::string end = step && *step < kFirstReserved ? fmt::format(".{}", *step) : std::string();
+  std::vector<std::string> names{fmt::format("{}{}", *job, end)};
+  const auto array = number("SLURM_ARRAY_JOB_ID");
+  const auto task = number("SLURM_ARRAY_TASK_ID");
+  if (array && task) names.insert(names.begin(), fmt::format("{}_{}{}", *array, *task, end));
+  return names;
+}
+
 bool repeats_term(const Environment& environment) { return reported_text(environment, "SLURM_JOB_ID").known(); }
 
 SlurmShare share_of_node(const Environment& environment) {

@@ -38,6 +38,10 @@ int tasks_of_step(const Environment& environment);
 /// follows from job and step, so that two steps on one host rarely get the same.
 JobPlace job_place_of(const SlurmStep& step);
 
+/// How Slurm's commands name the job that `environment` belongs to, with the step in it, the one that squeue prints
+/// first: '31', '31.0'; of a task of an array '30_2.0' and '33.0'. Empty outside of a job.
+std::vector<std::string> slurm_job_names(const Environment& environment);
+
 /// Whether Slurm ends the processes here. Slurm sends TERM several times, before a preemption twice within a
 /// millisecond, and KILL when its own time limit is over. A second TERM therefore does not ask lrun to hurry.
 bool repeats_term(const Environment& environment);

@@ -26,11 +26,11 @@ constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
 constexpr std::size_t kMostEventBytes = std::size_t{256} * 1024 * 1024;
 
-/// 'a, b or c': the newest of them.
+/// 'a, b or c': the newest of them, with their Slurm jobs.
 std::string newest_of(const std::vector<RunEntry>& runs) {
   std::vector<std::string> names;
   for (auto run = runs.rbegin(); run != runs.rend() && names.size() < kMostNamed; ++run) {
-    names.push_back("'" + run->id + "'");
+    names.push_back("'" + run->id + "'" + (run->jobs.empty() ? std::string() : " (job " + run->job() + ")"));
   }
   return join_words(names, " or ");
 }
@@ -57,7 +57,8 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
   const std::string_view digits = std::string_view(name).substr(name.starts_with("rank") ? 4 : 0);
-  if (const auto rank = natural_number(digits)) {
+  const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
+  if (const auto rank = natural_number(digits); rank && !has_jobs) {
     throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
                     "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
                         "'; the other verbs show every rank");
@@ -120,6 +121,7 @@ std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {
     std::error_code error;  // one that waited for its job has begun, or ended, since
     if (answer.kind == ControlAnswer::Kind::kNoRun && !std::filesystem::exists(part, error)) continue;
     launchers.push_back({part, run_status_from_json(answer.text), answer.kind == ControlAnswer::Kind::kElsewhere});
+    if (launchers.back().status) launchers.back().status->job = run.job();
   }
   return launchers;
 }
@@ -153,6 +155,7 @@ std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers) 
         });
     if (!other || is_known) continue;
     other->argv = speaker->status->argv;  // all have the command
+    other->job = speaker->status->job;
     others.push_back(*std::move(other));
   }
   const auto first_rank = [](const RunStatus& it) { return it.workers.empty() ? it.world_size : it.workers[0].rank; };

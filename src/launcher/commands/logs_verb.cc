@@ -94,6 +94,9 @@ std::vector<Start> starts_of(const Timeline& timeline, std::optional<int> attemp
 /// The starts that were asked for: all of a named attempt, else the last one.
 /// \throws UserError  there is none, or it has no log files or not these ranks.
 std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
+  if (timeline.workers.empty() && timeline.world_size > 0) {  // a head does not know it
+    throw UserError("run '" + run.id + "' started no worker here", "'lrun report " + run.id + "' says why");
+  }
   if (timeline.workers.empty()) {
     throw UserError("the log files of run '" + run.id + "' are on its hosts",
                     "'lrun logs " + run.id + "' on a host prints those of its ranks");
@@ -205,10 +208,25 @@ void follow(const std::filesystem::path& folder, StartLogs logs, const VerbReque
   }
 }
 
+/// A first number is a rank of the last run where that has it. Else it may be a Slurm job.
+VerbRequest with_job(VerbRequest request, const std::filesystem::path& state) {
+  if (!request.run.empty() || request.ranks.empty()) return request;
+  const auto [number, last] = request.ranks.front();
+  if (number != last) return request;
+  const std::vector<RunEntry> runs = list_all(state);
+  const std::string job = std::to_string(number);
+  if (std::none_of(runs.begin(), runs.end(), [&](const RunEntry& run) { return is_of_job(run, job); })) return request;
+  if (const auto newest = read_run(runs.back()).timeline; newest && number < newest->world_size) return request;
+  request.run = job;
+  request.ranks.erase(request.ranks.begin());
+  return request;
+}
+
 }  // namespace
 
-int logs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
+int logs_verb(const VerbRequest& asked, const Environment& environment, MessageSink& sink) {
   const std::filesystem::path state = state_folder(environment);
+  const VerbRequest request = with_job(asked, state);
   const bool of_living = request.follow && request.run.empty();
   const RunEntry run = of_living ? living_run(request.run, state, "lrun logs -f") : run_named(request.run, state);
   if (run.waits) {

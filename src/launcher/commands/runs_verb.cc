@@ -17,7 +17,7 @@ namespace {
 
 /// As its head says, or else the first launcher of it that answers.
 RunSummary summary_of_waiting(const RunEntry& run) {
-  RunSummary summary{.id = run.id, .name = run.name, .alive = true, .result = "waiting"};
+  RunSummary summary{.id = run.id, .name = run.name, .alive = true, .result = "waiting", .job = run.job()};
   for (const LivingLauncher& launcher : ask_launchers(run)) {
     const bool is_known = summary.started_ms != 0;
     if (!launcher.status || (is_known && launcher.status->hosts.empty())) continue;
@@ -38,8 +38,11 @@ RunSummary summary_of(RunEntry run) {
   constexpr std::size_t kMostParts = 16;
   run.parts.resize(std::min(run.parts.size(), kMostParts));
   const auto [timeline, result] = read_run(run);
-  RunSummary summary{
-      .id = run.id, .name = run.name, .alive = run.alive, .result = run.alive ? "running" : result_words(result)};
+  RunSummary summary{.id = run.id,
+                     .name = run.name,
+                     .alive = run.alive,
+                     .result = run.alive ? "running" : result_words(result),
+                     .job = run.job()};
   if (!timeline) return summary;
   summary.started_ms = timeline->started_ms;
   summary.took_ms = (run.alive ? wall_ms() : timeline->last_ms()) - timeline->started_ms;

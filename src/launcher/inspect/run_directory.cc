@@ -18,6 +18,7 @@
 #include "base/duration.h"
 #include "base/replaced_file.h"
 #include "base/small_file.h"
+#include "base/split.h"
 #include "inspect/control_address.h"
 #include "plan/run_id.h"
 
@@ -147,13 +148,13 @@ std::filesystem::path state_folder(const Environment& environment) {
   return "/tmp/lrun-" + std::to_string(::getuid());
 }
 
-RunDirectory::RunDirectory(const std::filesystem::path& path, const std::string& part, std::string_view run_name)
+RunDirectory::RunDirectory(const std::filesystem::path& path, const std::string& part, std::string_view names)
     : state_(open_state_folder(path.parent_path())),
       run_(part.empty() ? std::string() : path.filename().string()),
       folder_(part.empty() ? state_.make_new(path.filename()) : make_part(state_, run_, part)),
       lock_(make_lock(folder_)) {
   if (!lock_ || !take_lock(lock_.get())) refuse_to_lock(errno);
-  (void)write_all(lock_.get(), run_name);  // on a full disk only its folder names the run
+  (void)write_all(lock_.get(), names);  // on a full disk only its folder names the run
 }
 
 void RunDirectory::begin() {
@@ -210,8 +211,10 @@ std::vector<std::filesystem::path> waiting_parts(const std::filesystem::path& ru
   });
 }
 
-std::string run_name_of(const std::filesystem::path& run_directory) {
-  return read_small_file(lock_in(run_directory), kMostAddressBytes).value_or("");
+std::vector<std::string> names_of(const std::filesystem::path& run_directory) {
+  std::vector<std::string> names = split_lines(read_small_file(lock_in(run_directory), kMostAddressBytes).value_or(""));
+  if (names.empty()) names.emplace_back();
+  return names;
 }
 
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory) {

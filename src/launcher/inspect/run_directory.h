@@ -23,10 +23,10 @@ class RunDirectory {
  public:
   /// \param path  of the run; its parent is made, too, where it is missing
   /// \param part  the name of this launcher's part; 'part-2' where that is taken. Empty: the run has this one launcher
-  /// \param run_name  the name of the job (--rdzv-id), for run_name_of(); may be empty.
+  /// \param names  for names_of(): the name of the job (--rdzv-id), which may be empty, and on lines of their own those
+  /// that its cluster's manager has for it
   /// \throws std::system_error  the folder or its lock cannot be made, or others may change what is in its parent.
-  explicit RunDirectory(const std::filesystem::path& path, const std::string& part = {},
-                        std::string_view run_name = {});
+  explicit RunDirectory(const std::filesystem::path& path, const std::string& part = {}, std::string_view names = {});
 
   /// The run has begun, and answers through its control socket.
   /// \throws std::system_error  the lock cannot be renamed.
@@ -60,8 +60,9 @@ std::vector<std::filesystem::path> parts_of_run(const std::filesystem::path& run
 /// The folders in that of a run in which nothing has begun, and a launcher answers: it waits for its job, by name.
 std::vector<std::filesystem::path> waiting_parts(const std::filesystem::path& run);
 
-/// The name of the run's job (--rdzv-id); empty: it has none, or it cannot be read.
-std::string run_name_of(const std::filesystem::path& run_directory);
+/// The names of the run's job: --rdzv-id, and then those that its cluster's manager has for it ('31.0'). The first is
+/// empty where it has none, or it cannot be read.
+std::vector<std::string> names_of(const std::filesystem::path& run_directory);
 
 /// When the launcher made its folder, more exact than the run's id; the epoch when it is gone.
 std::filesystem::file_time_type time_of_run(const std::filesystem::path& run_directory);

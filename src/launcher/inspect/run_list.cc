@@ -37,8 +37,11 @@ bool began_before(const DatedRun& one, const DatedRun& other) {
 }
 
 /// The id alone names a run that has no name of its own.
-std::string own_name(std::string name, const std::string& id) {
-  return name == id || name == kUnnamed ? std::string() : std::move(name);
+void take_names(RunEntry& run) {
+  run.jobs = names_of(run.parts.front());
+  run.name = std::move(run.jobs.front());
+  run.jobs.erase(run.jobs.begin());
+  if (run.name == run.id || run.name == kUnnamed) run.name.clear();
 }
 
 }  // namespace
@@ -67,9 +70,9 @@ std::vector<RunEntry> list_waiting(const std::filesystem::path& state_folder) {
     std::vector<std::filesystem::path> parts = waiting_parts(entry->path());
     std::erase_if(parts, is_stale);
     if (parts.empty()) continue;
-    const std::string id = entry->path().filename();
-    std::string name = own_name(run_name_of(parts.front()), id);
-    all.push_back({id, entry->path(), std::move(parts), true, std::move(name), true});
+    RunEntry run{entry->path().filename(), entry->path(), std::move(parts), true, {}, true};
+    take_names(run);
+    all.push_back(std::move(run));
   }
   std::sort(all.begin(), all.end(), [](const RunEntry& one, const RunEntry& other) { return one.id < other.id; });
   return all;
@@ -98,8 +101,16 @@ std::optional<RunEntry> run_in(const std::filesystem::path& folder) {
   const std::string of_job = folder.parent_path().filename().string();
   if (!is_run_id(run.id) && is_run_id(of_job)) run.id = of_job;
   run.alive = !std::all_of(run.parts.begin(), run.parts.end(), has_ended);
-  run.name = own_name(run_name_of(run.parts.front()), run.id);
+  take_names(run);
   return run;
+}
+
+bool is_of_job(const RunEntry& run, std::string_view name) {
+  constexpr std::string_view kPrefix = "slurm-";
+  if (name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
+  return !name.empty() && std::any_of(run.jobs.begin(), run.jobs.end(), [name](const std::string& job) {
+    return job == name || (job.starts_with(name) && (job[name.size()] == '.' || job[name.size()] == '_'));
+  });
 }
 
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name) {
@@ -109,7 +120,7 @@ std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_
   const bool may_be_part = name.size() >= kFewestLetters;
   for (const RunEntry& run : runs) {
     if (run.id == name) return {run};
-    if (run.name == name) called.push_back(run);
+    if (run.name == name || is_of_job(run, name)) called.push_back(run);
     const bool in_id = run.id.starts_with(name) || run.id.ends_with(name);
     if (may_be_part && (in_id || run.name.starts_with(name))) found.push_back(run);
   }

@@ -95,6 +95,7 @@ std::string to_json(const RunStatus& status) {
   const Json json{{"schema", 1},
                   {"run_id", status.run_id},
                   {"host", status.host},
+                  {"job", status.job},
                   {"nodes", status.nodes},
                   {"pid", status.pid},
                   {"started_ms", status.started_ms},

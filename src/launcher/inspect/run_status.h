@@ -71,6 +71,7 @@ struct HostStatus {
 struct RunStatus {
   std::string run_id;
   std::string host = {};        ///< of the launcher
+  std::string job = {};         ///< of Slurm: '31.0'; its launcher does not say, see ask_launchers()
   int nodes = 1;                ///< launchers of the job
   pid_t pid = 0;                ///< of lrun as a shell knows it
   std::int64_t started_ms = 0;  ///< since the epoch

@@ -55,7 +55,7 @@ void HeadRecord::wait(Head& head) {
 
 void HeadRecord::show_wait() {
   try {
-    waiting_.emplace(loop_, folder_of_run(plan_, environment_), kPartOfHead, plan_.run_name,
+    waiting_.emplace(loop_, folder_of_run(plan_, environment_), kPartOfHead, names_of_run(plan_, environment_),
                      [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): begin() warns of it
   }
@@ -74,12 +74,15 @@ void HeadRecord::begin() {
 }
 
 void HeadRecord::end(const Head& head, const Head::End& end) {
-  if (!has_begun_) return;
-  record_.close();
   const Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
   std::string text = head.last_words();
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) text.clear();
   if (end.signal_number != 0) text = message_line(Severity::kError, verdict_line(verdict)) + text;
+  if (!has_begun_) {
+    if (waiting_) waiting_->keep(plan_, verdict, text);
+    return;
+  }
+  record_.close();
   record_.write_result(verdict, {}, text, "");
   record_.prune_others(true);
 }

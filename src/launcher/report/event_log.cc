@@ -87,9 +87,9 @@ EventLog::EventLog(const Folder& run_folder) : file_(open_to_append(run_folder, 
   throw std::system_error(errno, std::generic_category(), "open '" + (run_folder.path() / kEventsName).string() + "'");
 }
 
-void EventLog::hold_back() {
+void EventLog::hold_back(SteadyTime since) {
   held_back_.emplace();
-  held_since_ = steady_now();
+  held_since_ = since;
 }
 
 void EventLog::run_started(const LaunchPlan& plan, const Membership& membership, const std::vector<Worker>& workers,

@@ -28,9 +28,9 @@ class EventLog {
   /// \throws std::system_error  the file cannot be made.
   explicit EventLog(const Folder& run_folder);
 
-  /// Events from now on are written after the next run_started() or attempt_started(), whose time is this moment:
-  /// workers may end before all have been started.
-  void hold_back();
+  /// Events from now on are written after the next run_started() or attempt_started(), whose time is `since`: workers
+  /// may end before all have been started.
+  void hold_back(SteadyTime since = steady_now());
 
   /// \param membership  of the first attempt here, which is a later one of a job that this node has joined
   /// \param logs  the folder of its log files; empty: there are none

@@ -42,11 +42,13 @@ std::string reason_words(std::string reason, int signal_number) {
   return signal_number > 0 ? reason + ": " + signal_name(signal_number) : reason;
 }
 
-using Columns = std::array<std::string, 6>;
+using Columns = std::array<std::string, 7>;
+constexpr std::size_t kJobColumn = 1;
 
 Columns columns_of(const RunSummary& run) {
   const bool known = run.started_ms > 0;
   return {terminal_safe(run.id),
+          run.job.empty() ? "-" : terminal_safe(run.job),
           known ? utc_time(run.started_ms).substr(0, kMinuteBytes) : "-",
           known ? format_elapsed(Duration(std::max<std::int64_t>(0, run.took_ms))) : "-",
           run.world_size > 0 ? std::to_string(run.world_size) : "-",
@@ -73,15 +75,18 @@ std::string result_words(const std::optional<std::string>& result_json) {
 }
 
 std::string runs_text(const std::vector<RunSummary>& runs) {
-  std::vector<Columns> lines{{"RUN", "BEGAN (UTC)", "TOOK", "WORKERS", "RESULT", "COMMAND"}};
+  std::vector<Columns> lines{{"RUN", "JOB", "BEGAN (UTC)", "TOOK", "WORKERS", "RESULT", "COMMAND"}};
   for (const RunSummary& run : runs) lines.push_back(columns_of(run));
   std::array<std::size_t, std::tuple_size_v<Columns>> widths{};
   for (const Columns& line : lines) {
     for (std::size_t i = 0; i + 1 < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
+  const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunSummary& run) { return !run.job.empty(); });
   std::string text;
   for (const Columns& line : lines) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i) text += fmt::format("{:{}}  ", line[i], widths[i]);
+    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+      if (i != kJobColumn || has_jobs) text += fmt::format("{:{}}  ", line[i], widths[i]);
+    }
     text += line.back() + "\n";
   }
   return text;
@@ -92,6 +97,7 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
   for (const RunSummary& run : runs) {
     list.push_back({{"run_id", run.id},
                     {"name", run.name},
+                    {"job", run.job},
                     {"started_ms", run.started_ms},
                     {"took_ms", run.took_ms},
                     {"world_size", run.world_size},

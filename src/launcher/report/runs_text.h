@@ -18,6 +18,7 @@ struct RunSummary {
   bool alive = false;
   std::string result;  ///< 'running', 'ok', 'rank 3: SIGKILL'
   std::vector<std::string> argv;
+  std::string job = {};  ///< of Slurm: '31.0'; may be empty
 
   bool operator==(const RunSummary&) const = default;
 };
@@ -26,7 +27,7 @@ struct RunSummary {
 /// 'interrupted: SIGINT', 'timed out'. 'lrun was killed' where it left none.
 std::string result_words(const std::optional<std::string>& result_json);
 
-/// A line for each run, below a line that names the columns.
+/// A line for each run, below a line that names the columns. Where none has a job, there is no column for it.
 std::string runs_text(const std::vector<RunSummary>& runs);
 
 /// `schema` 1: 'runs', as they come.

@@ -26,6 +26,13 @@ std::string phase_text(const RunStatus& status) {
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }
 
+/// 'run 20261122-151500-abc123 (job 31.0, pid 100 on node0)'.
+std::string name_of_run(const RunStatus& status, bool says_host) {
+  return fmt::format("run {} ({}pid {}{})", terminal_safe(status.run_id),
+                     status.job.empty() ? std::string() : "job " + terminal_safe(status.job) + ", ", status.pid,
+                     says_host && !status.host.empty() ? " on " + terminal_safe(status.host) : std::string());
+}
+
 /// Only the run itself has a time since which its status holds.
 std::string since_when(const RunStatus& status, std::int64_t now_ms) {
   const std::int64_t ms = status.running_ms > 0 ? status.running_ms : now_ms - status.started_ms;
@@ -39,16 +46,16 @@ std::string waiting_text(const RunStatus& status) {
   const std::string whom = status.hosts.empty() ? "the job's other launchers at " + status.meets_at : "its hosts";
   const std::string limit =
       status.gives_up_in_ms < 0 ? std::string() : "; gives up in " + format_elapsed(Duration(status.gives_up_in_ms));
-  return fmt::format("run {} (pid {}): waiting for {} for {}: {}\n  {}{}\n", terminal_safe(status.run_id), status.pid,
+  return fmt::format("{}: waiting for {} for {}: {}\n  {}{}\n", name_of_run(status, false),
                      format_elapsed(Duration(status.running_ms)), terminal_safe(whom),
                      command_text(status.argv, kMostCommandColumns), terminal_safe(status.waits_for), limit);
 }
 
 /// Of a head. Hosts in the same state share a line.
 std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
-  std::string text = fmt::format("run {} (pid {}): {}, {}: {}\n", terminal_safe(status.run_id), status.pid,
-                                 terminal_safe(since_when(status, now_ms)), counted(status.hosts.size(), "host"),
-                                 command_text(status.argv, kMostCommandColumns));
+  std::string text =
+      fmt::format("{}: {}, {}: {}\n", name_of_run(status, false), terminal_safe(since_when(status, now_ms)),
+                  counted(status.hosts.size(), "host"), command_text(status.argv, kMostCommandColumns));
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (const HostStatus& host : status.hosts) {
     const auto same =
@@ -81,8 +88,7 @@ std::string status_text(const RunStatus& status, std::int64_t now_ms, RankFold f
   if (status.waiting()) return waiting_text(status);
   if (!status.hosts.empty()) return status_of_hosts(status, now_ms);
   const std::string attempt = status.attempt > 0 ? fmt::format(", attempt {}", status.attempt) : std::string();
-  std::string text = fmt::format("run {} (pid {}{}): {}{}, world size {}, {}: {}\n", terminal_safe(status.run_id),
-                                 status.pid, status.nodes > 1 ? " on " + terminal_safe(status.host) : std::string(),
+  std::string text = fmt::format("{}: {}{}, world size {}, {}: {}\n", name_of_run(status, status.nodes > 1),
                                  terminal_safe(since_when(status, now_ms)), attempt, status.world_size,
                                  terminal_safe(status.strategy), command_text(status.argv, kMostCommandColumns));
   std::vector<std::string> table = rank_table(status.workers, fold);

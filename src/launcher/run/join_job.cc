@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -30,7 +31,6 @@
 #include "run/launcher_signals.h"
 #include "run/repeat_filter.h"
 #include "run/run_folders.h"
-#include "run/waiting_record.h"
 #include "store/host_address.h"
 #include "supervise/signal_source.h"
 #include "wire/connect.h"
@@ -102,6 +102,7 @@ class RendezvousWait : public JobEvents {
     watch_for_rendezvous(unreached_pause());
     show_ = loop_.after(kUnseenWait, [this] { show_wait(); });
     if (!ended_) loop_.run();
+    if (!end_.membership && !end_.not_needed && tells_later()) end_.record = std::move(record_);
     return std::move(end_);
   }
 
@@ -166,10 +167,16 @@ class RendezvousWait : public JobEvents {
     return is_one_of_many ? kUnreachedPauseOfMany : kUnreachedPause;
   }
 
+  /// One that speaks for the job does, or the next one where that was never reached.
+  [[nodiscard]] bool tells_later() const {
+    const bool is_next = !job_.joined() && plan_.rendezvous->node_rank.value_or(0) <= 1;
+    return speaks_for_job(plan_) || (is_next && speaks_for_node(plan_));
+  }
+
   void show_wait() {
     try {
-      record_.emplace(
-          loop_, folder_of_run(plan_, environment_), part_of(plan_), plan_.run_name,
+      record_ = std::make_unique<WaitingRecord>(
+          loop_, folder_of_run(plan_, environment_), part_of(plan_), names_of_run(plan_, environment_),
           [this](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(to_json(status())); });
     } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): RunRecord warns of it when the job begins
     }
@@ -226,7 +233,7 @@ class RendezvousWait : public JobEvents {
   const SteadyTime began_ = std::chrono::steady_clock::now();
   const std::int64_t started_ms_ = wall_ms();
   EventLoop::Timer show_;
-  std::optional<WaitingRecord> record_;
+  std::unique_ptr<WaitingRecord> record_;
   EventLoop::Timer limit_;
   SteadyTime limit_at_;  ///< of the leader
   bool ended_ = false;

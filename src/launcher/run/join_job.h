@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "process/guard.h"
 #include "rendezvous/job.h"
 #include "report/head_channel.h"
+#include "run/waiting_record.h"
 
 namespace lrun::launcher {
 
@@ -20,6 +22,9 @@ struct RendezvousOutcome {
   int signal_number = 0;    ///< the signal that stopped lrun; 0: none did
   std::string report;       ///< report of a node that cannot start, and so ended the job before it began; empty: none
   bool not_needed = false;  ///< the job ended without this node; `why_not`: how, empty: it succeeded
+  /// Of the wait, where the job does not begin and this launcher is one to tell it later; nullptr: others do, or it did
+  /// not last.
+  std::unique_ptr<WaitingRecord> record = {};
 
   bool operator==(const RendezvousOutcome&) const = default;
 };

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cluster/slurm.h"
+
 namespace lrun::launcher {
 namespace {
 
@@ -26,10 +28,16 @@ std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& e
   return absolute_where_it_can_be(state_folder(environment)) / plan.run_id;
 }
 
+std::string names_of_run(const LaunchPlan& plan, const Environment& environment) {
+  std::string names = plan.run_name;
+  for (const std::string& job : slurm_job_names(environment)) names += "\n" + job;
+  return names;
+}
+
 RunFolders::RunFolders(const LaunchPlan& plan, const Environment& environment, const std::string& part)
     : path_(folder_of_run(plan, environment)),
       part_(part.empty() ? part_of(plan) : part),
-      run_name_(plan.run_name),
+      names_(names_of_run(plan, environment)),
       log_option_(plan.log_dir.value.empty() ? "TMPDIR" : "'--log-dir'"),
       logs_(plan, environment) {}
 
@@ -38,7 +46,7 @@ bool RunFolders::is_run_removed() const { return run_ && run_->folder().is_remov
 std::string RunFolders::make(bool has_to_log) {
   std::string refusal;
   try {
-    if (!run_) run_.emplace(path_, part_, run_name_);
+    if (!run_) run_.emplace(path_, part_, names_);
   } catch (const std::system_error& error) {
     if (has_to_log && logs_.is_run_directory()) throw;
     refusal = refusal_text(logs_.is_run_directory() ? "no logs and no record" : "no record", error, "LRUN_STATE");

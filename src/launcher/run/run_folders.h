@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,8 +13,15 @@
 
 namespace lrun::launcher {
 
+/// How many runs a user keeps, and with how many more the oldest are removed.
+inline constexpr std::size_t kRunsKept = 50;
+inline constexpr std::size_t kRunsTolerated = 100;
+
 /// The folder of a run in the state folder.
 std::filesystem::path folder_of_run(const LaunchPlan& plan, const Environment& environment);
+
+/// The names under which others find it, as RunDirectory has them.
+std::string names_of_run(const LaunchPlan& plan, const Environment& environment);
 
 /// The folders of a run's record and log files. They are made before the workers, which get no names of missing
 /// folders. A run goes on without them.
@@ -55,7 +63,7 @@ class RunFolders {
  private:
   std::filesystem::path path_;
   std::string part_;  ///< of the run that is this launcher's; empty: it is the only one
-  std::string run_name_;
+  std::string names_;
   const char* log_option_;
   std::optional<RunDirectory> run_;
   LogFolder logs_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/message.h"
 #include "base/signal_names.h"
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
@@ -54,12 +55,16 @@ const char* usual_hint(const LaunchPlan& plan, const Environment& environment, b
   return has_head ? kOtherPlaceHint : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
 }
 
+void keep_wait(const RendezvousOutcome& met, const LaunchPlan& plan, const Verdict& verdict, const std::string& text) {
+  if (met.record) met.record->keep(plan, verdict, text);
+}
+
 /// Another node cannot start its workers, and the job needs it.
-int end_with_other(const std::string& report, const LaunchPlan& plan, const Environment& environment,
+int end_with_other(const RendezvousOutcome& met, const LaunchPlan& plan, const Environment& environment,
                    MessageSink& sink) {
-  const Verdict verdict = failure_of_another_node(report);
-  const std::string text = verdict_text(verdict, {.colour = sink.colour()});
-  if (speaks_for_job(plan)) sink.print_of_job(text);
+  const Verdict verdict = failure_of_another_node(met.report);
+  if (speaks_for_job(plan)) sink.print_of_job(verdict_text(verdict, {.colour = sink.colour()}));
+  keep_wait(met, plan, verdict, verdict_text(verdict, {}));
   leave_error_file(environment, verdict, sink);
   return verdict.exit_code;
 }
@@ -70,19 +75,27 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, plan, environment, sink);
   if (met.signal_number != 0) {
+    const std::string note = fmt::format("received {} while waiting for other {}: {}", signal_name(met.signal_number),
+                                         unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
+    const int code = exit_code_of_signal(met.signal_number);
+    keep_wait(met, plan,
+              {.end = {.kind = RunEnd::Kind::kInterrupted, .signal_number = met.signal_number},
+               .exit_code = code,
+               .die_of_signal = met.signal_number},
+              message_line(Severity::kNote, note));
     // The launchers of a manager or a head get the signal together: one line is enough.
     const bool is_one_of_many = output.head != nullptr || (is_managed && plan.nodes.front().node_rank != 0);
-    if (!is_one_of_many && speaks_for_node(plan)) {
-      sink.note(fmt::format("received {} while waiting for other {}: {}", signal_name(met.signal_number),
-                            unit_of(plan.rendezvous->of_ranks, 2), met.why_not));
-    }
-    return exit_code_of_signal(met.signal_number);
+    if (!is_one_of_many && speaks_for_node(plan)) sink.note(note);
+    return code;
   }
   if (met.why_not.empty()) return kExitRefused;  // our guard was killed
   const std::string what = fmt::format("the {} did not meet: {}", unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
+  const std::string hint = met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint;
+  keep_wait(met, plan, {.end = {.kind = RunEnd::Kind::kStartFailed}, .exit_code = kExitRefused},
+            message_line(Severity::kError, what) + message_line(Severity::kHint, hint));
   if (speaks_for_node(plan)) {
     sink.error(what);
-    sink.hint(met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint);
+    sink.hint(hint);
   }
   leave_error_file(environment, std::string_view(what), sink);
   return kExitRefused;
@@ -112,7 +125,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   warn_of_weak_secret(job, secret, output.sink);
   const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output);
   if (!met.report.empty()) {
-    const int code = end_with_other(met.report, plan, environment, output.sink);
+    const int code = end_with_other(met, plan, environment, output.sink);
     leave(loop, job, "", plan, guard, output.sink);
     guard.mark_end(0, true);
     return code;

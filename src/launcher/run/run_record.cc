@@ -13,9 +13,6 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kRunsKept = 50;
-constexpr std::size_t kRunsTolerated = 100;
-
 /// Pages that people pass on show it: values that --env sets may be secrets.
 std::string plan_text_to_keep(LaunchPlan plan, const Environment& environment) {
   for (EnvironmentChange& change : plan.setup.environment) {

@@ -3,13 +3,21 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/replaced_file.h"
+#include "process/process_title.h"
+#include "report/result_json.h"
+#include "run/run_folders.h"
+
 namespace lrun::launcher {
 
 WaitingRecord::WaitingRecord(EventLoop& loop, const std::filesystem::path& run, const std::string& part,
-                             const std::string& run_name, ControlSocket::Answer answer)
-    : directory_(run, part, run_name) {
+                             const std::string& names, ControlSocket::Answer answer)
+    : directory_(run, part, names) {
   try {
     control_.emplace(loop, directory_.folder(), std::move(answer));
+    events_ = EventLog(directory_.folder());
+    events_.hold_back(steady_now() - kUnseenWait);  // the run is to begin with the wait
   } catch (const std::system_error&) {
     directory_.remove();
     throw;
@@ -18,7 +26,20 @@ WaitingRecord::WaitingRecord(EventLoop& loop, const std::filesystem::path& run, 
 
 WaitingRecord::~WaitingRecord() {
   control_.reset();
-  directory_.remove();
+  if (!is_kept_) directory_.remove();
+}
+
+void WaitingRecord::keep(const LaunchPlan& plan, const Verdict& verdict, const std::string& text) {
+  control_.reset();
+  events_.run_started(plan, {}, {}, {}, remembered_command_line(), "");
+  events_.run_ended(verdict);
+  (void)replace_file(directory_.folder(), "result.json", result_json(plan.run_id, verdict, {}, text, ""), 0600);
+  try {
+    directory_.begin();
+    is_kept_ = true;
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): what was printed is all that tells of it
+  }
+  directory_.prune_others(kRunsKept, kRunsTolerated);
 }
 
 }  // namespace lrun::launcher

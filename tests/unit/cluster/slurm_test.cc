@@ -33,6 +33,22 @@ std::string refusal_of(const Environment& environment) {
   return "none";
 }
 
+TEST(SlurmJob, IsNamedAsSlurmNamesIt) {
+  Environment environment = second_task_of_three();
+  const auto names = [&] { return slurm_job_names(environment); };
+  EXPECT_EQ(names(), std::vector<std::string>{"12.0"});
+  environment.set("SLURM_ARRAY_JOB_ID", "9");
+  environment.set("SLURM_ARRAY_TASK_ID", "3");
+  EXPECT_EQ(names(), (std::vector<std::string>{"9_3.0", "12.0"}));
+  environment.unset("SLURM_STEP_ID");
+  EXPECT_EQ(names(), (std::vector<std::string>{"9_3", "12"})) << "a batch script is no step";
+  environment.unset("SLURM_ARRAY_TASK_ID");
+  environment.set("SLURM_STEP_ID", "4294967290");
+  EXPECT_EQ(names(), std::vector<std::string>{"12"}) << "nor is the shell of salloc";
+  environment.set("SLURM_JOB_ID", "1\n2");
+  EXPECT_TRUE(names().empty());
+}
+
 TEST(SlurmStep, IsReadFromTheStepAndNotFromTheJob) {
   EXPECT_EQ(slurm_step(second_task_of_three()), (SlurmStep{"12", "0", 1, {"n1", "n2", "n3"}, {1, 1, 1}, 1, 0}));
 }

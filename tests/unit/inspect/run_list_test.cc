@@ -70,6 +70,30 @@ TEST(RunList, ARunIsNamedByItsJobToo) {
   EXPECT_TRUE(runs_named(runs, "-50").empty());
 }
 
+TEST(RunList, ARunIsNamedByItsSlurmJob) {
+  const RunEntry first{.id = "20260101-aaa", .name = "slurm-31.0", .jobs = {"31.0"}};
+  const RunEntry second{.id = "20260102-bbb", .jobs = {"31.1"}};
+  const RunEntry task{.id = "20260103-ccc", .jobs = {"30_2", "33"}};
+  const RunEntry other{.id = "20260104-331", .jobs = {"331"}};
+  const std::vector<RunEntry> runs{first, second, task, other};
+  for (const char* const name : {"31.0", "slurm-31.0"}) EXPECT_EQ(runs_named(runs, name), std::vector{first}) << name;
+  for (const char* const name : {"31", "slurm-31"}) EXPECT_EQ(runs_named(runs, name), (std::vector{first, second}));
+  for (const char* const name : {"30", "30_2", "33", "slurm-33"}) {
+    EXPECT_EQ(runs_named(runs, name), std::vector{task}) << name;
+  }
+  for (const char* const name : {"3", "30_", "slurm-", "."}) EXPECT_FALSE(is_of_job(task, name)) << name;
+}
+
+TEST(RunList, KnowsTheSlurmJobOfARunFromItsFolder) {
+  const test::TemporaryFolder state;
+  (void)listed_run(state / "a", "resnet\n30_2.0\n33.0");
+  (void)listed_run(state / "b", "b\n34");
+  EXPECT_EQ(run_in(state / "a")->name, "resnet");
+  EXPECT_EQ(run_in(state / "a")->jobs, (std::vector<std::string>{"30_2.0", "33.0"}));
+  EXPECT_EQ(run_in(state / "b")->name, "");
+  EXPECT_EQ(run_in(state / "b")->job(), "34");
+}
+
 TEST(RunList, KnowsTheNameOfAJobFromItsFolder) {
   const test::TemporaryFolder state;
   (void)listed_run(state / "a", "resnet");

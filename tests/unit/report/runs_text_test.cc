@@ -51,6 +51,13 @@ TEST(RunsText, IsALineForEachRunBelowTheNamesOfTheColumns) {
             "20260102-030406-ghijkl  -                 -      -        lrun was killed  \n");
 }
 
+TEST(RunsText, HasAColumnForJobsWhereARunHasOne) {
+  EXPECT_EQ(runs_text({{.id = "a", .result = "ok", .job = "31.0"}, {.id = "b", .result = "ok"}}),
+            "RUN  JOB   BEGAN (UTC)  TOOK  WORKERS  RESULT  COMMAND\n"
+            "a    31.0  -            -     -        ok      \n"
+            "b    -     -            -     -        ok      \n");
+}
+
 TEST(RunsText, IsJsonForPrograms) {
   const auto json = nlohmann::json::parse(runs_json({{.id = "a", .world_size = 2, .result = "ok", .argv = {"\xff"}}}));
   EXPECT_EQ(json["schema"], 1);

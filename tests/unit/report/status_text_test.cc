@@ -64,6 +64,13 @@ TEST(StatusText, SaysWhatTheRunIsDoing) {
   EXPECT_EQ(first_line(), "run 20260102-030405-abcdef (pid 100): suspended, started 3m12s ago, attempt 1");
 }
 
+TEST(StatusText, NamesTheSlurmJobOfARun) {
+  RunStatus status = four_ranks();
+  status.job = "31.0";
+  EXPECT_TRUE(status_text(status, 0).starts_with("run 20260102-030405-abcdef (job 31.0, pid 100): "))
+      << status_text(status, 0);
+}
+
 TEST(StatusText, SaysThatALauncherWaitsForTheNextRound) {
   RunStatus status{.run_id = "r", .pid = 4, .running_ms = 5000, .world_size = 2, .phase = "between_rounds"};
   EXPECT_NE(status_text(status, 0).find("waiting for other nodes to start again, started 5.0s ago"), std::string::npos);
