@@ -66,7 +66,7 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   };
   ASSERT_TRUE(eventually(is_shown)) << status;
   EXPECT_EQ(count(status, " for the job's other launchers at 127.0.0.1 port "), 2U) << status;
-  EXPECT_TRUE(contains(status, "(pid " + std::to_string(second.pid()) + "): waiting for ")) << status;
+  EXPECT_TRUE(contains(status, "(pid " + std::to_string(second.pid()) + " on ")) << status;
   EXPECT_TRUE(contains(verb({"runs"}), "  waiting for other nodes  ")) << verb({"runs"});
   const std::string id = status.substr(4, status.find(" (pid") - 4);
   EXPECT_TRUE(contains(verb({"status", id}), "run " + id + " (pid "));
@@ -92,7 +92,7 @@ TEST_F(OneRun, IsNamedByItsJobAndToldOfWhileALauncherWaits) {
   for (const Words& words :
        {Words{"status", "resnet"}, {"report", "res"}, {"stack"}, {"stack", "resnet"}, {"report"}}) {
     const std::string said = verb(words);
-    EXPECT_TRUE(contains(said, " (pid " + std::to_string(first.pid()) + "): waiting for ")) << said;
+    EXPECT_TRUE(contains(said, " (pid " + std::to_string(first.pid()) + " on ")) << said;
     EXPECT_TRUE(contains(said, "missing: 1 of 2 nodes (node rank 1); gives up in ")) << said;
   }
   LrunProcess logs({"logs", "resnet"}, shared_);

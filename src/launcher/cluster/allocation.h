@@ -121,10 +121,11 @@ struct TaskPlace {
 /// The job as a cluster's manager describes it to each launcher that it started, one per node or one per rank. The
 /// launchers of a job get equal values except for the rank.
 struct JobPlace {
-  std::string run_name;  ///< unique to the run; empty: the manager gives no name
-  std::string host;      ///< the host of node rank 0, where the rendezvous is; empty: unknown
-  int port = 0;          ///< 0: the default port
-  int node_rank = 0;     ///< of this host
+  std::string run_name;                 ///< unique to the run; empty: the manager gives no name
+  std::string host;                     ///< the host of node rank 0, where the rendezvous is; empty: unknown
+  int port = 0;                         ///< 0: the default port
+  int node_rank = 0;                    ///< of this host
+  std::vector<std::string> hosts = {};  ///< by node rank; empty: unknown, or each rank has a launcher
 
   std::string nodes_by = {};      ///< the variable that gave the number of nodes; empty: the manager as a whole
   std::string node_rank_by = {};  ///< the variable that gave the rank

@@ -61,6 +61,7 @@ std::vector<AllocatedNode> nodes_of(const ManagedJob& job, AllocatedNode here) {
 Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   JobPlace place{
       .run_name = job.run_name, .host = job.host.value, .port = job.port.value, .node_rank = job.node_rank.value};
+  place.hosts = job.hosts;
   place.nodes_by = job.nodes.by;
   place.node_rank_by = job.node_rank.by;
   place.host_by = job.host.by;

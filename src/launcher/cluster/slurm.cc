@@ -131,7 +131,10 @@ JobPlace job_place_of(const SlurmStep& step) {
   const std::string host = step.hosts.size() == 1 ? "127.0.0.1" : step.hosts.front();
   JobPlace place{.run_name = "slurm-" + name, .host = host, .port = port_for(name), .node_rank = step.node_rank};
   place.shares_screen = true;
-  if (!step.has_several_a_node()) return place;
+  if (!step.has_several_a_node()) {
+    place.hosts = step.hosts;
+    return place;
+  }
   place.task = TaskPlace{.rank = step.rank,
                          .ranks = std::accumulate(step.tasks.begin(), step.tasks.end(), 0),
                          .local_rank = step.local_rank,

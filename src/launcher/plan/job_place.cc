@@ -219,6 +219,7 @@ void take_endpoint(LaunchRequest& request, const Allocation& allocation) {
   if (request.rdzv_id.empty() && is_whole_run) request.rdzv_id = job.run_name;
   rendezvous.manager_replaces_nodes = job.replaces_nodes;
   rendezvous.shares_screen = job.shares_screen;
+  if (rendezvous.node_rank.source == Source::kScheduler) rendezvous.hosts = job.hosts;
   if (names_endpoint(request)) return refuse_other_endpoint(request, allocation);
   if (job.host.empty()) return;
   const std::string& origin = or_source(job.host_by, allocation);

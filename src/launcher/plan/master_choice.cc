@@ -183,6 +183,7 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   if (asked.node_rank.given()) rendezvous.node_rank = asked.task ? asked.task->rank : asked.node_rank.value;
   rendezvous.of_ranks = asked.task.has_value();
   rendezvous.shares_screen = asked.shares_screen;
+  rendezvous.hosts = asked.hosts;
   rendezvous.node_rank_from = asked.node_rank.origin;
   rendezvous.host_from = asked.endpoint.given() ? asked.endpoint.origin : asked.master_addr.origin;
   const bool by_endpoint = asked.endpoint.given() && asked.endpoint.source != Source::kScheduler;

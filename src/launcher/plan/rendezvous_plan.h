@@ -63,8 +63,9 @@ struct RendezvousPlan {
   std::string host_from;                        ///< the origin of host: '--rdzv-endpoint', 'MASTER_ADDR'
   std::string port_option = "--rdzv-endpoint";  ///< the option that would set another port
   std::string local_addr;                       ///< where others reach us; empty: the route to the rendezvous decides
-  bool of_ranks = false;       ///< each rank has a launcher; node ranks and numbers of nodes then count ranks
-  bool shares_screen = false;  ///< people read in one place what all launchers print
+  bool of_ranks = false;                ///< each rank has a launcher; node ranks and numbers of nodes then count ranks
+  bool shares_screen = false;           ///< people read in one place what all launchers print
+  std::vector<std::string> hosts = {};  ///< by node rank; empty: not known
   int min_nodes = 1;
   int max_nodes = 1;
   int spares = 0;                     ///< launchers beyond max_nodes that take the place of lost ones

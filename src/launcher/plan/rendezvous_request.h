@@ -43,6 +43,7 @@ struct RendezvousRequest {
   std::optional<TaskPlace> task = {};      ///< of a launcher for one rank; empty: it is for a node
   bool manager_replaces_nodes = false;     ///< the manager starts a node again that has ended
   bool shares_screen = false;              ///< as JobPlace::shares_screen
+  std::vector<std::string> hosts = {};     ///< as JobPlace::hosts; empty: the user may have numbered them
 
   [[nodiscard]] bool uses_etcd() const {
     return backend.value == RendezvousBackend::kEtcd || backend.value == RendezvousBackend::kEtcdV2;

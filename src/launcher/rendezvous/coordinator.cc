@@ -93,6 +93,7 @@ Coordinator::Coordinator(Options options, SteadyTime now)
     : times_(options.times),
       merge_(std::move(options.merge)),
       early_messages_(std::move(options.own_token)),
+      hosts_(std::move(options.hosts)),
       timing_(options.times, now) {
   if (options.members_elect_leader) majority_.emplace();
 }
@@ -568,7 +569,7 @@ std::string Coordinator::who_is_there() const {
   const int spares = phase_ == Phase::kGathering ? times_.spares : 0;
   const bool more_may_come = phase_ == Phase::kGathering || phase_ == Phase::kDeciding;
   if (!more_may_come || roster_.empty() || roster_.size() >= roster_.most() + spares) return text;
-  return text + roster_.missing_text(spares) + admission_.notes_text();
+  return text + roster_.missing_text(spares, hosts_) + admission_.notes_text();
 }
 
 }  // namespace lrun::launcher

@@ -40,6 +40,7 @@ class Coordinator {
     RendezvousTimes times = {};
     MergeReports merge;          ///< must not be empty
     std::string own_token = {};  ///< of the leader's own launcher, for which the others wait; empty: they do not
+    std::vector<std::string> hosts = {};  ///< of the job, by node rank; empty: not known
     /// The members could go on without this leader: it stops when it may have lost them.
     bool members_elect_leader = false;
   };
@@ -106,6 +107,7 @@ class Coordinator {
   RendezvousTimes times_;
   MergeReports merge_;
   EarlyMessages early_messages_;
+  std::vector<std::string> hosts_;
   Admission admission_;
   FailedStart failed_start_;
   Redirection redirection_;

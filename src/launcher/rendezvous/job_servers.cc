@@ -73,6 +73,7 @@ void JobServers::serve(int port, int listener, bool is_failover) {
                                     .serves_horovod = plan.serves_horovod,
                                     .max_launchers = most_launchers(plan),
                                     .own_token = options_.record.token,
+                                    .hosts = plan.hosts,
                                     .secret = options_.secret,
                                     .members_elect_leader = plan.etcd.empty(),
                                     .rejected = options_.rejected};

@@ -90,8 +90,9 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
 
 std::string describe(const JoinRecord& record) {
   const std::string rank = record.node_rank ? std::to_string(*record.node_rank) : "";
-  if (record.of_rank) return "'" + record.node + "' from " + record.address + " (rank " + rank + ")";
-  return "'" + record.node + "' from " + record.address + " (" + counted(record.workers, "worker") +
+  const std::string from = is_loopback_address(record.address) ? std::string() : " from " + record.address;
+  if (record.of_rank) return "'" + record.node + "'" + from + " (rank " + rank + ")";
+  return "'" + record.node + "'" + from + " (" + counted(record.workers, "worker") +
          (rank.empty() ? "" : ", node rank " + rank) + ")";
 }
 

@@ -47,7 +47,7 @@ std::string to_json(const JoinRecord& record);
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<JoinRecord> join_record_from_json(std::string_view json);
 
-/// ''b' from 10.0.0.2 (2 workers, node rank 1)'.
+/// ''b' from 10.0.0.2 (2 workers, node rank 1)'; without the address where only the node itself has it.
 std::string describe(const JoinRecord& record);
 
 /// The node by its name: 'b', or 'b (rank 3)' where it has several launchers.

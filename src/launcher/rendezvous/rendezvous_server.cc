@@ -57,6 +57,7 @@ RendezvousServer::RendezvousServer(EventLoop& loop, const Options& options)
       coordinator_({.times = options.times,
                     .merge = options.merge,
                     .own_token = options.own_token,
+                    .hosts = options.hosts,
                     .members_elect_leader = options.members_elect_leader},
                    steady_now()),
       server_(loop, {.reach = options.reach,

@@ -31,11 +31,12 @@ class RendezvousServer {
     RendezvousTimes times;
     MergeReports merge;  ///< what is made of the reports of a round
     std::size_t max_store_connections = 4096;
-    bool serves_horovod = false;        ///< as StoreServerOptions has it
-    std::size_t max_launchers = 4096;   ///< connections of them; one more takes the place of one that has not joined
-    std::string own_token = {};         ///< as Coordinator::Options has it
-    std::string secret = {};            ///< that every launcher has to know; empty: none
-    bool members_elect_leader = false;  ///< as Coordinator::Options has it
+    bool serves_horovod = false;          ///< as StoreServerOptions has it
+    std::size_t max_launchers = 4096;     ///< connections of them; one more takes the place of one that has not joined
+    std::string own_token = {};           ///< as Coordinator::Options has it
+    std::vector<std::string> hosts = {};  ///< the same
+    std::string secret = {};              ///< that every launcher has to know; empty: none
+    bool members_elect_leader = false;    ///< as Coordinator::Options has it
     /// Gets a line about launchers that were rejected: in the handshake, as RefusalLog has it, or by the Coordinator.
     /// May be empty. Must not call the server.
     std::function<void(const std::string& line)> rejected = {};

@@ -107,7 +107,7 @@ std::string Roster::joined_text() const {
   return "joined: " + join_first(joined, kMostNamed);
 }
 
-std::string Roster::missing_text(int spares) const {
+std::string Roster::missing_text(int spares, const std::vector<std::string>& hosts) const {
   const int needed = least() + spares;
   const int all = most() + spares;
   if (size() >= needed) return {};
@@ -124,6 +124,7 @@ std::string Roster::missing_text(int spares) const {
   for (int rank = 0; rank < all && named < kMostNamed; ++rank) {
     if (ranks.count(rank) != 0) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    if (static_cast<std::size_t>(rank) < hosts.size()) missing += " on " + hosts[static_cast<std::size_t>(rank)];
     ++named;
   }
   return text + (is_of_ranks() ? " (rank " : " (node rank ") + missing + ")";

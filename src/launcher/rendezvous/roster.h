@@ -59,9 +59,10 @@ class Roster {
 
   /// 'joined: 'a' from 10.0.0.1 (2 workers), 'b' from 10.0.0.2 (2 workers)'.
   [[nodiscard]] std::string joined_text() const;
-  /// '; missing: 1 of 2 nodes (node rank 1)'; empty: enough are there.
+  /// '; missing: 1 of 2 nodes (node rank 1 on b)'; empty: enough are there.
   /// \param spares  nodes beyond those of the job that are to be there, too
-  [[nodiscard]] std::string missing_text(int spares) const;
+  /// \param hosts   by node rank, as far as they are known
+  [[nodiscard]] std::string missing_text(int spares, const std::vector<std::string>& hosts) const;
 
  private:
   std::map<ConnectionId, Launcher> launchers_;

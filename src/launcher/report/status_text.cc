@@ -46,7 +46,7 @@ std::string waiting_text(const RunStatus& status) {
   const std::string whom = status.hosts.empty() ? "the job's other launchers at " + status.meets_at : "its hosts";
   const std::string limit =
       status.gives_up_in_ms < 0 ? std::string() : "; gives up in " + format_elapsed(Duration(status.gives_up_in_ms));
-  return fmt::format("{}: waiting for {} for {}: {}\n  {}{}\n", name_of_run(status, false),
+  return fmt::format("{}: waiting for {} for {}: {}\n  {}{}\n", name_of_run(status, true),
                      format_elapsed(Duration(status.running_ms)), terminal_safe(whom),
                      command_text(status.argv, kMostCommandColumns), terminal_safe(status.waits_for), limit);
 }

@@ -186,6 +186,7 @@ class RendezvousWait : public JobEvents {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     return {
         .run_id = plan_.run_id,
+        .host = name(),
         .pid = guard_.pid(),
         .started_ms = started_ms_,
         .running_ms = std::chrono::ceil<Duration>(std::chrono::steady_clock::now() - began_).count(),

@@ -125,7 +125,9 @@ TEST(SlurmStep, OfSeveralTasksANodeHasALauncherARank) {
   EXPECT_TRUE(step.has_several_a_node());
   EXPECT_FALSE(slurm_step(second_task_of_three())->has_several_a_node());
   EXPECT_EQ(job_place_of(step).task, (TaskPlace{4, 5, 2, 3, 0, 3, {3, 1, 1}}));
+  EXPECT_TRUE(job_place_of(step).hosts.empty()) << "ranks are counted, not nodes";
   EXPECT_EQ(job_place_of(*slurm_step(second_task_of_three())).task, std::nullopt);
+  EXPECT_EQ(job_place_of(*slurm_step(second_task_of_three())).hosts, (std::vector<std::string>{"n1", "n2", "n3"}));
 }
 
 TEST(SlurmStep, OfSeveralTasksOnOneNodeMeetsOnThisMachineAlone) {

@@ -264,6 +264,16 @@ TEST(JobPlace, WithoutAPlaceToMeetIsRefusedWithThisHostsNameAndCanBeShown) {
   EXPECT_EQ(placed(shown, tasks_of_three(1)).num_nodes, (Setting<int>{3, Source::kScheduler, "SIZE"}));
 }
 
+TEST(JobPlace, NamesTheHostOfEachNodeRankUnlessTheUserNumbersThem) {
+  Allocation job = tasks_of_three(1);
+  job.job->host = "n1";
+  job.job->hosts = {"n1", "n2", "n3"};
+  LaunchRequest request = request_for("2");
+  EXPECT_EQ(placed(request, job).rendezvous.hosts, job.job->hosts);
+  request.rendezvous.node_rank = {0, Source::kFlag, "--node-rank"};
+  EXPECT_TRUE(placed(request, job).rendezvous.hosts.empty());
+}
+
 TEST(JobPlace, TakesNodesAndRankWhereOnlyTheEndpointIsSaid) {
   LaunchRequest request = request_for("2");
   request.rendezvous.endpoint = {{"n1", 29'111}, Source::kFlag, "--rdzv-endpoint"};

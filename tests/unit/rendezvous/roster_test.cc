@@ -100,15 +100,24 @@ TEST(Roster, NamesTheSubstituteOfTheNodeThatWasLostLast) {
   EXPECT_EQ(roster_of(3, 1, 3).substitute(one), "node-10.0.0.3");
 }
 
+TEST(Roster, NamesNoAddressThatOnlyTheNodeItselfHas) {
+  Roster roster;
+  JoinRecord leader = node_of(1, 2, 2, 0);
+  leader.address = "127.0.0.1";
+  roster.add(1, {.record = leader});
+  EXPECT_EQ(roster.joined_text(), "joined: 'node-10.0.0.1' (1 worker, node rank 0)");
+}
+
 TEST(Roster, SaysWhichRanksAreMissing) {
   Roster roster;
   EXPECT_EQ(roster.joined_text(), "no node has joined");
   roster.add(1, {.record = node_of(1, 3, 3, 1)});
   EXPECT_EQ(roster.joined_text(), "joined: 'node-10.0.0.1' from 10.0.0.1 (1 worker, node rank 1)");
-  EXPECT_EQ(roster.missing_text(0), "; missing: 2 of 3 nodes (node rank 0, 2)");
-  EXPECT_EQ(roster.missing_text(1), "; missing: 3 of 4 nodes (node rank 0, 2, 3)");
-  EXPECT_EQ(roster_of(1, 2, 4).missing_text(0), "; missing: 1 of at least 2 nodes");
-  EXPECT_EQ(roster_of(2, 2, 4).missing_text(0), "");
+  EXPECT_EQ(roster.missing_text(0, {}), "; missing: 2 of 3 nodes (node rank 0, 2)");
+  EXPECT_EQ(roster.missing_text(1, {}), "; missing: 3 of 4 nodes (node rank 0, 2, 3)");
+  EXPECT_EQ(roster.missing_text(1, {"a", "b", "c"}), "; missing: 3 of 4 nodes (node rank 0 on a, 2 on c, 3)");
+  EXPECT_EQ(roster_of(1, 2, 4).missing_text(0, {}), "; missing: 1 of at least 2 nodes");
+  EXPECT_EQ(roster_of(2, 2, 4).missing_text(0, {}), "");
 }
 
 }  // namespace

@@ -82,13 +82,14 @@ TEST(StatusText, SaysWhomALauncherWaitsFor) {
   status.phase = "waiting";
   status.running_ms = 72'000;
   status.argv = {"./train"};
+  status.host = "node1";
   status.meets_at = "node0 port 29500";
   status.waits_for = "joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes";
-  EXPECT_EQ(
-      status_text(status, 0),
-      "run 20260102-030405-abcdef (pid 100): waiting for 1m12s for the job's other launchers at node0 port 29500: "
-      "./train\n"
-      "  joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes\n");
+  EXPECT_EQ(status_text(status, 0),
+            "run 20260102-030405-abcdef (pid 100 on node1): waiting for 1m12s for the job's other launchers at node0 "
+            "port 29500: "
+            "./train\n"
+            "  joined: 'node0' from 10.0.0.1 (2 workers); missing: 1 of 2 nodes\n");
 }
 
 TEST(StatusText, SaysWhenALauncherGivesUp) {
