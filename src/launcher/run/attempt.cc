@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/slurm.h"
 #include "inspect/store_clients.h"
 #include "plan/horovod_environment.h"
 #include "plan/worker_command.h"
@@ -116,6 +117,7 @@ Supervisor::Facts Attempt::supervision() const {
   facts.settle = plan.settle.value;
   facts.settle_for_victims = plan.settle_for_victims;
   facts.settle_at_start = plan.settle_at_start;
+  facts.workers_get_term = repeats_term(surroundings_.start.environment);
   facts.look = surroundings_.look;
   facts.guard = &surroundings_.guard;
   return facts;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/clock.h"
 #include "process/descendants.h"
 #include "verdict/judge.h"
 
@@ -18,6 +19,17 @@ namespace {
 constexpr Duration kKillLimit(5000);
 /// A worker that fails within this time may have failed before the others had begun.
 constexpr Duration kStarting(1000);
+
+/// Those that ended well a moment before lrun got TERM had got it, too.
+void count_as_stopped(std::vector<FailureRecord>& records) {
+  constexpr std::int64_t kMomentNs = 1'000'000'000;
+  const std::int64_t since = nanoseconds(steady_now()) - kMomentNs;
+  for (FailureRecord& record : records) {
+    if (!record.success() || record.stopped_by_lrun() || record.steady_ns < since) continue;
+    record.stop_signal = SIGTERM;
+    record.cause = Cause::kStoppedByLrun;
+  }
+}
 
 }  // namespace
 
@@ -138,6 +150,9 @@ void Supervisor::mark_stopped(int signal_number) {
 /// Workers that ended in the same wake-up are recorded first: one of them may be the one to blame.
 void Supervisor::apply(const Announce&) {
   group_.collect_ended();
+  if (facts_.workers_get_term && state_.end.kind == RunEnd::Kind::kInterrupted && state_.end.signal_number == SIGTERM) {
+    count_as_stopped(records_);
+  }
   const Verdict so_far = judge(state_.end, records_, {}, group_.running() > 0);
   observer_.stopping(state_.end, so_far.culprit ? &*so_far.culprit : nullptr, {group_.running()});
 }

@@ -44,8 +44,9 @@ class Supervisor {
     Duration settle{0};
     Duration settle_for_victims{0};
     Duration settle_at_start{0};
-    Look look = {};                ///< empty: workers are not sampled before they are stopped
-    const Guard* guard = nullptr;  ///< kills workers, by its death or itself; nullptr: no guard
+    bool workers_get_term = false;  ///< the cluster's manager sends TERM to them, too, when it sends it to lrun
+    Look look = {};                 ///< empty: workers are not sampled before they are stopped
+    const Guard* guard = nullptr;   ///< kills workers, by its death or itself; nullptr: no guard
   };
 
   /// A worker that has lrun's own descriptors has no streams in `logs`. Everything must outlive the supervisor.

@@ -14,7 +14,22 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class SupervisorTest : public SupervisedShells {};
+class SupervisorTest : public SupervisedShells {
+ protected:
+  /// Of a worker that TERM reaches, and ends well, before lrun gets its own.
+  int stop_signal_of_early_end() {
+    Supervisor& supervisor =
+        supervise({"trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done", "echo ready; exec sleep 1000"});
+    run_until_ready(2);
+    ::kill(group.workers()[0].process.pid(), SIGTERM);
+    run_until([&] { return !supervisor.outcome().records.empty(); });
+    supervisor.handle(SignalArrived{SIGTERM});
+    run_until_finished();
+    EXPECT_EQ(supervisor.outcome().records.back().stop_signal, SIGTERM);
+    EXPECT_TRUE(supervisor.outcome().records.front().success());
+    return supervisor.outcome().records.front().stop_signal;
+  }
+};
 
 constexpr const char* kObeys = "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done";
 /// Fails when the test sends HUP to it.
@@ -79,6 +94,13 @@ TEST_F(SupervisorTest, TheOthersHaveAMomentAfterTheFirstFailure) {
   ASSERT_EQ(supervisor.outcome().records.size(), 2U);
   for (const FailureRecord& record : supervisor.outcome().records) EXPECT_EQ(record.stop_signal, 0) << record.rank;
   EXPECT_THAT(observer.calls.at(1), HasSubstr("settling"));
+}
+
+TEST_F(SupervisorTest, AWorkerThatEndsWellBeforeTheSignalHasSucceeded) { EXPECT_EQ(stop_signal_of_early_end(), 0); }
+
+TEST_F(SupervisorTest, AWorkerThatTheManagersTermEndedFirstWasAskedToEnd) {
+  facts.workers_get_term = true;
+  EXPECT_EQ(stop_signal_of_early_end(), SIGTERM);
 }
 
 TEST_F(SupervisorTest, SuspendedWorkersStandStillUntilTheyAreResumed) {
