@@ -54,8 +54,8 @@ class Job final : public JobMember {
 
   [[nodiscard]] bool may_drop_out() const override;
   [[nodiscard]] bool has_successors() const override;
-  /// The rendezvous is, or may be, served here, and other machines can reach it.
-  [[nodiscard]] bool is_open_to_network() const { return context_.servers.is_open_to_network(); }
+  /// Where other machines can reach the rendezvous that is, or may be, served here: 'h1:15599'. Empty: they cannot.
+  [[nodiscard]] std::string open_place() const { return context_.servers.open_place(); }
   [[nodiscard]] ClockOffset clock_offset() const override;
   [[nodiscard]] bool joined() const { return context_.link && context_.link->joined(); }
   /// Which launchers are there, and which are missing; empty: only the leader knows.

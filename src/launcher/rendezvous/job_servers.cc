@@ -37,6 +37,12 @@ JobServers::JobServers(EventLoop& loop, Options options)
   }
 }
 
+std::string JobServers::open_place() const {
+  if (!is_open_to_network_) return {};
+  if (!owns_endpoint_) return "lrun's ports on " + options_.record.node;  // of a leader that etcd elects
+  return text_of(Endpoint{options_.plan.host, rendezvous_->server().port()});
+}
+
 void JobServers::serve_if_ours() {
   const RendezvousPlan& plan = options_.plan;
   if (plan.hosting == RendezvousPlan::Hosting::kNever) return;

@@ -40,8 +40,8 @@ class JobServers {
   void take_run_id(const std::string& run_id) { options_.record.run_id = run_id; }
   /// The address of these servers for this launcher itself.
   [[nodiscard]] std::string own_address() const { return address_.empty() ? "127.0.0.1" : address_; }
-  /// The rendezvous is, or may be, served here, and other machines can reach it.
-  [[nodiscard]] bool is_open_to_network() const { return is_open_to_network_; }
+  /// As Job::open_place().
+  [[nodiscard]] std::string open_place() const;
   /// This launcher owns the endpoint, though the job may meet elsewhere by now.
   [[nodiscard]] bool owns_endpoint() const { return owns_endpoint_; }
 

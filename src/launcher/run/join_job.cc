@@ -336,19 +336,21 @@ void hide_secrets() {
   }
 }
 
-std::string weak_secret_warning(const std::string& secret) {
+std::string weak_secret_warning(const std::string& secret, const std::string& place) {
   constexpr std::size_t kShortest = 16;
   if (secret.size() >= kShortest) return {};
   if (!secret.empty()) {
     return "LRUN_JOB_SECRET is short: an eavesdropper can find it by trying; 'openssl rand -hex 32' makes one "
            "that nobody finds";
   }
-  return "anyone who can reach this port can take part in the job: set LRUN_JOB_SECRET to the same value on every node";
+  return fmt::format(
+      "anyone who can reach {} can take part in the job: set LRUN_JOB_SECRET to the same value on every node", place);
 }
 
-void warn_of_weak_secret(const Job& job, const std::string& secret, MessageSink& sink) {
-  const std::string warning = weak_secret_warning(secret);
-  if (!warning.empty() && job.is_open_to_network()) sink.warn(warning);
+void warn_of_weak_secret(const Job& job, const LaunchPlan& plan, const std::string& secret, MessageSink& sink) {
+  const std::string place = job.open_place();
+  const std::string warning = weak_secret_warning(secret, place);
+  if (!warning.empty() && !place.empty() && speaks_for_job(plan)) sink.warn(warning);
 }
 
 void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink) {

@@ -60,10 +60,11 @@ void hide_secrets();
 
 /// A warning about a missing or guessable secret, for a launcher that can be reached over a network. Empty: the secret
 /// is strong.
-std::string weak_secret_warning(const std::string& secret);
+/// \param place  where it can be reached: 'h1:15599'
+std::string weak_secret_warning(const std::string& secret, const std::string& place);
 
 /// Prints that line when this launcher can be reached over a network.
-void warn_of_weak_secret(const Job& job, const std::string& secret, MessageSink& sink);
+void warn_of_weak_secret(const Job& job, const LaunchPlan& plan, const std::string& secret, MessageSink& sink);
 
 /// Waits until something listens at the endpoint of a rendezvous in which this run takes no part: see
 /// endpoint_of_others(). To be called before anything is started, with no signals blocked.

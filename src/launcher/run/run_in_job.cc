@@ -122,7 +122,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), merge_reports,
           run.most_connections, secret, etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
-  warn_of_weak_secret(job, secret, output.sink);
+  warn_of_weak_secret(job, plan, secret, output.sink);
   const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output);
   if (!met.report.empty()) {
     const int code = end_with_other(met, plan, environment, output.sink);

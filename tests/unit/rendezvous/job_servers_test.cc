@@ -39,7 +39,7 @@ TEST(JobServers, ServeTheRendezvousWhereThePlanWantsThat) {
   EXPECT_NE(servers.record().store_port, servers.rendezvous()->server().port());
   EXPECT_FALSE(servers.record().node_rank);
   EXPECT_EQ(servers.own_address(), "127.0.0.1");
-  EXPECT_FALSE(servers.is_open_to_network());
+  EXPECT_EQ(servers.open_place(), "");
 }
 
 TEST(JobServers, KeepAPortForALauncherThatMayLeadLater) {

@@ -8,9 +8,9 @@ namespace lrun::launcher {
 namespace {
 
 TEST(JobSecret, IsWarnedAboutWhereItIsMissingOrFoundByTrying) {
-  EXPECT_TRUE(weak_secret_warning("").starts_with("anyone who can reach this port can take part"));
-  EXPECT_TRUE(weak_secret_warning("hush").starts_with("LRUN_JOB_SECRET is short: "));
-  EXPECT_EQ(weak_secret_warning(std::string(16, 'x')), "");
+  EXPECT_TRUE(weak_secret_warning("", "h1:15599").starts_with("anyone who can reach h1:15599 can take part"));
+  EXPECT_TRUE(weak_secret_warning("hush", "h1:15599").starts_with("LRUN_JOB_SECRET is short: "));
+  EXPECT_EQ(weak_secret_warning(std::string(16, 'x'), "h1:15599"), "");
 }
 
 }  // namespace
