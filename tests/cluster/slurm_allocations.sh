@@ -27,9 +27,14 @@ script() { printf '#!/bin/bash\n%s\n' "$1" > "$out/script" && chmod +x "$out/scr
 
 # shellcheck disable=SC2016 # expanded by the workers
 show='echo "rank $RANK of $WORLD_SIZE on $SLURMD_NODENAME"'
+script "'$lrun' --num_nodes 1 --devices 1 --output raw sh -c '$show'"
+run 0 salloc -N2 "$out/script"
+says "rank 0 of 1 on h1"
 script "'$lrun' --devices 1 --output raw sh -c '$show'"
 run 0 salloc -N2 "$out/script"
 for rank in 0 1; do says "rank $rank of 2 on h$((rank + 1))"; done
+run 0 salloc -N1 "$out/script"
+says "rank 0 of 1 on h1"
 
 # Many sites start that shell on the job's first node, where it is a step of one task.
 # shellcheck disable=SC2016 # expanded by Slurm

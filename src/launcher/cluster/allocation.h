@@ -154,6 +154,7 @@ struct Allocation {
   std::optional<JobPlace> job = {};  ///< empty: the user names the rendezvous
   std::string run_id = {};           ///< that a head has made; empty: the launchers make it
   int nodes_to_start = 0;            ///< nodes of a batch job where srun has to start the launchers; 0: no such job
+  bool is_outside = false;           ///< this host is none of `nodes_to_start`
   int tasks_of_step = 0;             ///< tasks of the Slurm step, each a launcher like this one; 0: not in a step
   int gpus_given = 0;                ///< GPUs that the manager gave to its job on this node; 0: unknown
   int cpus_given = 0;                ///< CPUs that it gave; 0: unknown

@@ -75,9 +75,12 @@ Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   return {nodes_of(job, std::move(here)), job.manager, reason_of(job), std::move(place)};
 }
 
-/// In a batch script of several nodes Slurm has started one program, on the first.
-void look_for_batch_nodes(Allocation& allocation, const Environment& environment) {
-  allocation.nodes_to_start = nodes_of_batch_script(environment);
+/// In a batch script of several nodes Slurm has started one program, on the first. In the shell of salloc on a login
+/// node it has started none, and the job's nodes are idle also where it has one.
+void look_for_batch_nodes(Allocation& allocation, const Environment& environment, const std::string& this_host) {
+  const BatchNodes nodes = nodes_of_batch_script(environment, this_host);
+  if (nodes.count > 1 || !nodes.has_this_host) allocation.nodes_to_start = nodes.count;
+  allocation.is_outside = !nodes.has_this_host;
   if (allocation.nodes_to_start == 0) return;
   allocation.source = fmt::format("Slurm job {}", environment.get("SLURM_JOB_ID").value_or(""));
   const bool is_step = reported_text(environment, "SLURM_STEP_ID").known();
@@ -130,7 +133,7 @@ Allocation find_allocation(const Questions& questions, const Environment& enviro
     allocation.reason = fmt::format("{} names no other node", job->nodes.by);
     return allocation;
   }
-  if (questions.manager) look_for_batch_nodes(allocation, environment);
+  if (questions.manager) look_for_batch_nodes(allocation, environment, view.this_host);
   if (questions.other_managers && allocation.nodes_to_start == 0) look_for_listed_hosts(allocation, view);
   return allocation;
 }

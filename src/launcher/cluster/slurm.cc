@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <string_view>
 
+#include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "cluster/managed_job.h"
@@ -46,6 +48,8 @@ bool is_in_step(const Environment& environment) {
   return reported_text(environment, "SLURM_STEP_ID").known() && reported_text(environment, "SLURM_PROCID").known() &&
          !is_shell_of_salloc(environment) && !is_worker(environment);
 }
+
+std::string_view first_label(std::string_view host) { return host.substr(0, host.find('.')); }
 
 std::string tasks_text_of(const Environment& environment) {
   return first_of(environment, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
@@ -192,8 +196,8 @@ int tasks_asked_per_node(const Environment& environment) {
   return tasks && !is_worker(environment) ? std::max(0, *tasks) : 0;
 }
 
-int nodes_of_batch_script(const Environment& environment) {
-  if (!is_in_batch_script(environment)) return 0;
+BatchNodes nodes_of_batch_script(const Environment& environment, const std::string& this_host) {
+  if (!is_in_batch_script(environment)) return {};
   if (const int components = components_of(environment); components > 1) {
     throw UserError(
         fmt::format("this job has {} components, and lrun would use only the nodes of the first", components),
@@ -204,7 +208,11 @@ int nodes_of_batch_script(const Environment& environment) {
   if (!hosts && !list.empty()) {
     throw UserError(fmt::format("'SLURM_JOB_NODELIST={}' cannot be read", list), kSwitchedOff);
   }
-  return hosts && hosts->size() > 1 ? static_cast<int>(hosts->size()) : 0;
+  if (!hosts) return {};
+  const std::string name_in_slurm = environment.get("SLURMD_NODENAME").value_or(this_host);
+  return {static_cast<int>(hosts->size()), std::any_of(hosts->begin(), hosts->end(), [&](const std::string& host) {
+            return first_label(host) == first_label(name_in_slurm) || !loopback_address_of(host).empty();
+          })};
 }
 
 }  // namespace lrun::launcher

@@ -68,9 +68,16 @@ inline constexpr const char* kTasksAsked = "LRUN_NTASKS_PER_NODE";
 /// lrun starts from there.
 int tasks_asked_per_node(const Environment& environment);
 
-/// The number of nodes of the job in whose batch script (or shell of salloc) this process runs, so that srun has to
-/// start the launchers. 0 outside of such a script, and for one node. \throws UserError  a heterogeneous job, which has
-/// nodes in several components.
-int nodes_of_batch_script(const Environment& environment);
+/// The nodes of the job in whose batch script (or shell of salloc) this process runs.
+struct BatchNodes {
+  int count = 0;              ///< 0: there is no such job
+  bool has_this_host = true;  ///< false: salloc was typed on another host, most often a login node
+
+  bool operator==(const BatchNodes&) const = default;
+};
+
+/// \param this_host  its name, as uname prints it. \throws UserError  a heterogeneous job, which has nodes in several
+/// components.
+BatchNodes nodes_of_batch_script(const Environment& environment, const std::string& this_host);
 
 }  // namespace lrun::launcher

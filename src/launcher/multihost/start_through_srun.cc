@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/shell_words.h"
 #include "base/user_error.h"
@@ -33,8 +34,8 @@ constexpr const char* kOptionsOfTasks[] = {"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER
 std::string path_of_srun(const Environment& environment) {
   const ProgramPath srun = find_program("srun", environment.get("PATH").value_or(""));
   if (!srun.path.empty()) return srun.path;
-  throw UserError("srun, which starts lrun on the other nodes of this Slurm job, is not on PATH",
-                  "'--num_nodes 1' uses this node alone");
+  throw UserError("srun, which starts lrun on the nodes of this Slurm job, is not on PATH",
+                  "'--standalone' uses this host alone");
 }
 
 [[noreturn]] void become_srun(const std::string& path, const std::vector<std::string>& command) {
@@ -66,7 +67,7 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   }
   const SrunStep step{nodes, gpus_per_node(environment), outlives_nodes(request)};
   for (const char* const name : kOptionsOfTasks) ::unsetenv(name);
-  sink.note(fmt::format("srun starts lrun on {} nodes of {}", nodes, allocation.source));
+  sink.note(fmt::format("srun starts lrun on {} of {}", counted(nodes, "node"), allocation.source));
   const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
   if (request.verbosity > 1) sink.note("srun is started with: " + shell_line(command));
   if (!step.outlives_nodes) become_srun(srun, command);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/nearest.h"
 #include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "cluster/user_hosts.h"
@@ -111,7 +112,7 @@ int nodes_of(const Allocation& allocation) {
 
 /// 'Slurm job 12 has 3 nodes'
 std::string has_nodes(const LaunchRequest& request, const Allocation& allocation) {
-  const std::string text = fmt::format("{} has {} nodes", allocation.source, nodes_of(allocation));
+  const std::string text = fmt::format("{} has {}", allocation.source, counted(nodes_of(allocation), "node"));
   return request.spares.value == 0 ? text : fmt::format("{}, {} of them spares", text, request.spares.value);
 }
 
@@ -160,7 +161,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
 /// All launchers that lrun is about to start would inherit the node rank.
 void refuse_rank_of_many(const LaunchRequest& request, const Allocation& allocation) {
   const Setting<int>& rank = request.rendezvous.node_rank;
-  if (!rank.given() || nodes_to_start(request, allocation) == 0) return;
+  if (!rank.given() || nodes_to_start(request, allocation) <= 1) return;
   refuse_contradiction(
       rank.origin, std::to_string(rank.value),
       fmt::format("lrun starts a launcher on each of {} nodes of {}", request.num_nodes.value, allocation.source));
@@ -285,7 +286,7 @@ LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocati
 
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {
   const int nodes = request.num_nodes.value + request.spares.value;
-  return allocation.nodes_to_start > 0 && nodes > 1 ? nodes : 0;
+  return allocation.nodes_to_start > 0 && (nodes > 1 || allocation.is_outside) ? nodes : 0;
 }
 
 namespace {

@@ -33,6 +33,7 @@
 #include "run/run_in_job.h"
 #include "run/run_node.h"
 #include "run/start_failure.h"
+#include "run/stop_with_srun.h"
 #include "run/unread_stdin.h"
 #include "run/wrong_program.h"
 
@@ -74,6 +75,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
     if (plan.rendezvous) return run_in_job(plan, environment, std::move(run), guard, output);
     EventLoop loop;
+    const StopWithSrun stop_with_srun(loop, environment, guard, sink);
     const auto [verdict, left_nothing] = run_node(plan, environment, std::move(run), loop, guard, output);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;

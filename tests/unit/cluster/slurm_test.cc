@@ -70,14 +70,14 @@ TEST(SlurmStep, IsAbsentInABatchScriptWhichHasRankZeroAndTheJobsTasks) {
   Environment script = second_task_of_three();
   script.unset("SLURM_STEP_ID");
   EXPECT_EQ(slurm_step(script), std::nullopt);
-  EXPECT_EQ(nodes_of_batch_script(script), 4);
+  EXPECT_EQ(nodes_of_batch_script(script, "n1"), (BatchNodes{4, true}));
   script.set("SLURM_STEP_ID", "");
   EXPECT_EQ(slurm_step(script), std::nullopt);
-  EXPECT_EQ(nodes_of_batch_script(script), 4) << "empty: not told";
-  EXPECT_EQ(nodes_of_batch_script(second_task_of_three()), 0);
+  EXPECT_EQ(nodes_of_batch_script(script, "n1").count, 4) << "empty: not told";
+  EXPECT_EQ(nodes_of_batch_script(second_task_of_three(), "n1"), BatchNodes());
   script.set("SLURM_JOB_NODELIST", "n[1-");
   try {
-    (void)nodes_of_batch_script(script);
+    (void)nodes_of_batch_script(script, "n1");
     ADD_FAILURE() << "a job of several nodes was taken for one of this node";
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(), "'SLURM_JOB_NODELIST=n[1-' cannot be read");
@@ -90,7 +90,7 @@ TEST(SlurmStep, IsAbsentInTheShellOfSallocWhichMayBeAStepOfItsOwn) {
   shell.set("SLURM_STEP_TASKS_PER_NODE", "1");
   shell.set("SLURM_STEP_NODELIST", "n1");
   EXPECT_EQ(slurm_step(shell), std::nullopt);
-  EXPECT_EQ(nodes_of_batch_script(shell), 4);
+  EXPECT_EQ(nodes_of_batch_script(shell, "n1").count, 4);
   EXPECT_EQ(tasks_of_step(shell), 0);
 }
 
@@ -215,7 +215,7 @@ TEST(SlurmStep, IsAskedForInTheBatchScriptOfAHeterogeneousJob) {
   Environment script = second_of_components();
   script.unset("SLURM_STEP_ID");
   try {
-    (void)nodes_of_batch_script(script);
+    (void)nodes_of_batch_script(script, "n1");
     ADD_FAILURE() << "the first component was taken for all";
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), mentions({"2 components"}));
@@ -272,6 +272,19 @@ TEST(SlurmStep, MeetsOnItsFirstHostAtAPortOfItsOwn) {
     EXPECT_GE(job_place_of(next).port, 15'000);
     EXPECT_LT(job_place_of(next).port, 32'000) << "connections get the ports from 32768 on";
   }
+}
+
+TEST(BatchNodes, HaveThisHostUnlessSallocWasTypedOnALoginNode) {
+  Environment shell({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "n2"}});
+  EXPECT_EQ(nodes_of_batch_script(shell, "login"), (BatchNodes{1, false}));
+  EXPECT_EQ(nodes_of_batch_script(shell, "n2.cluster"), (BatchNodes{1, true}));
+  shell.set("SLURMD_NODENAME", "n2");
+  EXPECT_EQ(nodes_of_batch_script(shell, "machine7"), (BatchNodes{1, true}))
+      << "Slurm may have a name of its own for it";
+  shell.set("SLURMD_NODENAME", "n1");
+  EXPECT_EQ(nodes_of_batch_script(shell, "n1"), (BatchNodes{1, false})) << "salloc inside of another job";
+  EXPECT_TRUE(nodes_of_batch_script(Environment({{"SLURM_JOB_ID", "12"}, {"SLURM_JOB_NODELIST", "localhost"}}), "here")
+                  .has_this_host);
 }
 
 TEST(SlurmTasks, AreThoseOfTheBatchScriptAndOfTheLaunchersThatItStarts) {

@@ -119,6 +119,22 @@ TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
 
+TEST(JobPlace, RunsOnANodeOfTheJobAndNotOnALoginNode) {
+  Allocation shell{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
+  shell.nodes_to_start = 1;
+  shell.is_outside = true;
+  LaunchRequest request = request_for("2");
+  request.rendezvous.node_rank = {0, Source::kEnvironment, "NODE_RANK"};
+  EXPECT_EQ(nodes_to_start(placed(request, shell), shell), 1);
+  shell.nodes_to_start = 2;
+  request.num_nodes = {1, Source::kFlag, "--num_nodes"};
+  EXPECT_EQ(nodes_to_start(placed(request, shell), shell), 1);
+  request.num_nodes.value = 3;
+  shell.nodes_to_start = 1;
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, shell); }),
+              mentions({"'--num_nodes 3': Slurm job 12 has 1 node"}));
+}
+
 TEST(JobPlace, RefusesMoreLaunchersThanNodesWhereTheUserNamedTheRendezvous) {
   Allocation allocation{{cpu_node()}, "this host", "nothing names other nodes"};
   allocation.tasks_of_step = 8;
