@@ -115,7 +115,7 @@ nothing_runs 5 -x -e '876[5]'
 grep -Eq '^lrun: error: .*node h1(: lrun itself was killed| is lost)' "$out/err" || fail "h1 is not named"
 
 # The srun of an lrun in a batch script is killed, and with it the process by which srun itself sees to that, and the lrun
-# that waits for srun where a run outlives nodes: Slurm lets the step go on, and the launchers end it, whatever their grace.
+# that waits for srun: Slurm lets the step go on, and the launchers end it, whatever their grace.
 # head_is_killed LRUN-OPTION...
 head_is_killed() {
   local job process parent first sruns=() heads=()

@@ -1,12 +1,9 @@
 #include "multihost/start_through_srun.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 #include "base/nearest.h"
 #include "base/sha256.h"
@@ -38,12 +35,10 @@ std::string path_of_srun(const Environment& environment) {
                   "'--standalone' uses this host alone");
 }
 
-[[noreturn]] void become_srun(const std::string& path, const std::vector<std::string>& command) {
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  ::execv(path.c_str(), argv.data());
-  throw std::system_error(errno, std::generic_category(), "cannot execute '" + path + "'");
+/// The launchers get the variables of this process, unless the job was submitted with --export.
+bool passes_environment(const Environment& environment) {
+  const std::string passed = environment.get("SLURM_EXPORT_ENV").value_or("");
+  return passed.empty() || passed == "ALL";
 }
 
 /// The run can go on when a node is lost.
@@ -70,10 +65,11 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   sink.note(fmt::format("srun starts lrun on {} of {}", counted(nodes, "node"), allocation.source));
   const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
   if (request.verbosity > 1) sink.note("srun is started with: " + shell_line(command));
-  if (!step.outlives_nodes) become_srun(srun, command);
-  const std::string token = in_hexadecimal(sha256(random_nonce()));
-  ::setenv("LRUN_OUTCOME_TOKEN", token.c_str(), 1);
-  return watch_srun_step(srun, command, token, sink);
+  const WatchedStep watched_step{.token = in_hexadecimal(sha256(random_nonce())),
+                                 .launcher = launcher.front(),
+                                 .needs_all = !step.outlives_nodes && passes_environment(environment)};
+  ::setenv("LRUN_OUTCOME_TOKEN", watched_step.token.c_str(), 1);
+  return watch_srun_step(srun, command, watched_step, sink);
 }
 
 }  // namespace lrun::launcher

@@ -10,10 +10,9 @@
 
 namespace lrun::launcher {
 
-/// Becomes srun, which starts one launcher on each of `nodes` nodes of the cluster's job, with the arguments of this
-/// one. Each launcher parses, detects and plans on its node. Where the run can go on without a node, it runs srun as a
-/// child, so as to end with the run's code. \return that code; only in the second case. \throws UserError  there is no
-/// srun on PATH. \throws std::system_error  it cannot be executed.
+/// Runs srun, which starts one launcher on each of `nodes` nodes of the cluster's job, with the arguments of this one.
+/// Each launcher parses, detects and plans on its node. \return the run's code. \throws UserError  there is no srun on
+/// PATH. \throws std::system_error  it cannot be executed.
 int start_through_srun(int nodes, const std::vector<std::string>& argv, const LaunchRequest& request,
                        const Allocation& allocation, const Environment& environment, MessageSink& sink);
 

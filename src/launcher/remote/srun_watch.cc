@@ -1,6 +1,5 @@
 #include "remote/srun_watch.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -38,11 +37,7 @@ std::optional<SrunPlace> srun_place(const Environment& environment) {
   return SrunPlace{std::move(address), *port};
 }
 
-Fd open_socket_for_srun() {
-  Fd socket = open_listening_socket(StoreReach::kNetwork, 0);
-  if (::fcntl(socket.get(), F_SETFD, 0) != 0) throw std::system_error(errno, std::generic_category(), "fcntl");
-  return socket;
-}
+Fd open_socket_for_srun() { return open_listening_socket(StoreReach::kNetwork, 0); }
 
 SrunWatch::SrunWatch(EventLoop& loop, SrunPlace place, std::function<void()> gone)
     : loop_(loop), place_(std::move(place)), gone_(std::move(gone)) {

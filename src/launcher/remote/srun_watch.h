@@ -14,7 +14,7 @@ namespace lrun::launcher {
 /// The variable that tells the launchers of a step which port of its starter they can watch.
 inline constexpr const char* kSrunPort = "LRUN_SRUN_PORT";
 
-/// Where srun, which lrun became, can be watched from the nodes of its step.
+/// Where the lrun that waits for srun can be watched from the nodes of its step.
 struct SrunPlace {
   std::string address;  ///< numeric
   std::uint16_t port = 0;
@@ -25,9 +25,8 @@ struct SrunPlace {
 /// As kSrunPort and Slurm's own variables give it. Empty: lrun did not start srun, or the variables do not tell.
 std::optional<SrunPlace> srun_place(const Environment& environment);
 
-/// A listening socket that stays open until this process, and all that it executes and forks, is gone. The kernel makes
-/// connections to it, which are never accepted, and breaks them at that end. So srun need not know of it, and no death
-/// of srun is too sudden. \throws std::system_error
+/// A listening socket that stays open until this process is gone, which ends with srun. The kernel makes connections to
+/// it, which are never accepted, and breaks them at that end. So no death is too sudden. \throws std::system_error
 Fd open_socket_for_srun();
 
 /// Notices that srun is gone. Where srun and its own helper process are killed at once, Slurm lets their step go on

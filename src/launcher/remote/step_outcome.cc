@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMostBytesOfNumbers = 15;  // of an int, a space, and a code
 constexpr int kMostCode = 255;
+constexpr std::string_view kBegun = "begun";
 
 struct Outcome {
   int round = 0;
@@ -41,6 +42,8 @@ std::string outcome_line(const std::string& token, int round, int code) {
   return mark_of(token) + std::to_string(round) + " " + std::to_string(code) + "\n";
 }
 
+std::string begun_line(const std::string& token) { return mark_of(token) + std::string(kBegun) + "\n"; }
+
 OutcomeReader::OutcomeReader(const std::string& token) : mark_(mark_of(token)) {}
 
 std::string OutcomeReader::pass_on(std::string_view bytes) {
@@ -53,9 +56,11 @@ std::string OutcomeReader::pass_on(std::string_view bytes) {
     const std::size_t end = held_.find('\n', mark_.size());
     if (end == std::string::npos && held_.size() <= mark_.size() + kMostBytesOfNumbers)
       return passed;  // more is to come
-    const auto outcome = outcome_in(std::string_view(held_).substr(mark_.size(), end - mark_.size()));
-    const bool is_line = end != std::string::npos && outcome;
-    if (is_line && (!code_ || outcome->round >= round_)) {
+    const std::string_view words = std::string_view(held_).substr(mark_.size(), end - mark_.size());
+    const auto outcome = outcome_in(words);
+    const bool is_line = end != std::string::npos && (outcome || words == kBegun);
+    begun_ = begun_ || (is_line && !outcome);
+    if (is_line && outcome && (!code_ || outcome->round >= round_)) {
       code_ = outcome->code;
       round_ = outcome->round;
     }

@@ -103,9 +103,11 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 /// soon after another one is delayed until TCP has acknowledged that one, 200 ms at most (Nagle's algorithm). Without
 /// this pause srun would often miss the verdict of a job that lost a node, and the code that watch_srun_step() waits
 /// for.
-void let_srun_read(int code, const Environment& environment) {
+void let_srun_read(int code, const LaunchPlan& plan, const Environment& environment) {
   constexpr std::chrono::milliseconds kLongestDelay(250);
-  const bool has_last_words = code != 0 || !outcome_token(environment).empty();
+  const std::optional<RendezvousPlan>& rendezvous = plan.rendezvous;
+  const bool may_lose_nodes = rendezvous && (rendezvous->spares > 0 || rendezvous->min_nodes < rendezvous->max_nodes);
+  const bool has_last_words = code != 0 || (may_lose_nodes && !outcome_token(environment).empty());
   if (has_last_words && tasks_of_step(environment) > 1) std::this_thread::sleep_for(kLongestDelay);
 }
 
@@ -142,7 +144,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
       run_guarded(plan.stop_signals.numbers,
                   [&](Guard& guard) { return run_below_guard(plan, environment, std::move(run), guard, output); },
                   {std::move(cgroup), plan.standard_input, plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
-  let_srun_read(code, environment);
+  let_srun_read(code, plan, environment);
   ::_exit(code);  // nothing is buffered, and destroying the plan would only delay the caller
 }
 

@@ -15,6 +15,7 @@
 #include "process/exit_codes.h"
 #include "process/launcher_heartbeat.h"
 #include "process/process_title.h"
+#include "remote/step_outcome.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/rank_assignment.h"
 #include "report/parent_error_file.h"
@@ -101,6 +102,13 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   return kExitRefused;
 }
 
+/// To what started this launcher and waits for the job to begin: a head, or an lrun that watches srun.
+void tell_begun(int node_rank, const Environment& environment, const LauncherOutput& output) {
+  if (output.head != nullptr) output.head->send_begun();
+  const std::string token = outcome_token(environment);
+  if (!token.empty() && node_rank == 0) output.sink.print_lines(begun_line(token));
+}
+
 /// Prints the note about the world size, which is known once the nodes have met. A head shows it once.
 void note_world(const LaunchPlan& placed, MessageSink& sink) {
   const std::string note = is_horovod(placed) && speaks_for_job(placed) ? horovod_note(placed.world_size) : "";
@@ -131,7 +139,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
     return code;
   }
   if (!met.membership) return end_without_job(met, plan, run.is_managed, guard, environment, output);
-  if (output.head != nullptr) output.head->send_begun();
+  tell_begun(met.membership->self.node_rank, environment, output);
   const LaunchPlan placed = place(plan, *met.membership);
   name_launcher(guard, placed);
   note_world(placed, output.sink);

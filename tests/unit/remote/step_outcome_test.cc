@@ -26,6 +26,19 @@ TEST(StepOutcome, IsFoundWhereverTheBytesAreCut) {
   }
 }
 
+TEST(StepOutcome, TellsThatTheRunHasBegun) {
+  const std::string bytes = "a\n" + begun_line(kToken) + "b\n";
+  for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
+    OutcomeReader reader(kToken);
+    EXPECT_FALSE(reader.has_begun());
+    std::string passed = reader.pass_on(std::string_view(bytes).substr(0, cut));
+    passed += reader.pass_on(std::string_view(bytes).substr(cut));
+    EXPECT_EQ(passed, "a\nb\n") << "cut behind " << cut;
+    EXPECT_TRUE(reader.has_begun()) << "cut behind " << cut;
+    EXPECT_EQ(reader.code(), std::nullopt);
+  }
+}
+
 TEST(StepOutcome, HoldsBackNothingButItsOwnBeginning) {
   OutcomeReader reader(kToken);
   EXPECT_EQ(reader.pass_on("progress 10%"), "progress 10%");

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# lrun in jobs of a Slurm of two nodes, of which one lacks something that the other has: the run ends soon, and says which
+# node it is and what it lacks. usage: slurm_starts.sh LRUN
+set -euo pipefail
+lrun=$1
+# shellcheck source=tests/cluster/lab.sh
+. "$(dirname "$0")/lab.sh"
+need_lab slurm
+open_lab
+allow_silence
+bring_up slurm 2
+fail() { echo "FAILED: $1"; tail -n 30 "$out/out"; exit 1; }
+
+# batch WANTED-STATUS SCRIPT [SBATCH-OPTION...]: of both nodes, unless the options say something else
+batch() {
+  local wanted=$1 script=$2 status=0
+  shift 2
+  : > "$out/out"
+  timeout 120 "$lab" exec h0 sbatch -W -N2 -o "$out/out" "$@" --wrap "$script" > "$out/said" 2>&1 || status=$?
+  [ "$status" -eq "$wanted" ] || fail "the batch script '$script' ended with $status, not $wanted"
+}
+# says PATTERN: exactly one line of the job's output is like that.
+says() { [ "$(grep -Ec "$1" "$out/out")" -eq 1 ] || fail "not one line is like '$1'"; }
+never_says() { ! grep -Eq "$1" "$out/out" || fail "some line is like '$1'"; }
+
+# Things that only the first node has.
+own=$LAB/own/h1 seen=$LAB/local
+mkdir "$own/folder"
+cp "$lrun" "$own/lrun"
+printf '#!/bin/sh\necho runs\n' | tee "$own/train" > "$own/folder/train"
+chmod +x "$own/train" "$own/folder/train"
+
+batch 125 "'$seen/lrun' --devices 1 echo runs"
+says "^srun: error: h2: task 1: Exited with exit code 2$"
+says "^lrun: error: lrun on h2 ended before the run had begun: Exited with exit code 2$"
+says "^lrun: hint: .*'$seen/lrun' has to start on every node of the job$"
+never_says "runs$"
+
+# srun's own note, which means nothing, is never shown.
+batch 0 "'$lrun' --devices 1 true"
+never_says "lacks support for cpu binding"
+
+echo "starts on a Slurm of which one node lacks something: well"
