@@ -36,6 +36,11 @@ says "^lrun: error: lrun on h2 ended before the run had begun: Exited with exit 
 says "^lrun: hint: .*'$seen/lrun' has to start on every node of the job$"
 never_says "runs$"
 
+batch 127 "'$lrun' --devices 1 '$seen/train'"
+says "^lrun: error: node h2: cannot run '$seen/train': No such file or directory$"
+says "^lrun: hint: check the path$"
+never_says "runs$"
+
 # srun's own note, which means nothing, is never shown.
 batch 0 "'$lrun' --devices 1 true"
 never_says "lacks support for cpu binding"

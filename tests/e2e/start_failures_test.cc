@@ -33,7 +33,10 @@ TEST_F(StartFailures, EndAJobThatNeedsTheNodeEverywhereWithTheSameCode) {
       EXPECT_EQ(there.wait().code, 127) << there.err();
       EXPECT_TRUE(contains(here.err(), "cannot run '/no/such/folder/worker': No such file or directory")) << here.err();
       EXPECT_TRUE(contains(there.err(), "lrun: error: node ")) << there.err();
-      EXPECT_TRUE(contains(there.err(), " cannot run its program: No such file or directory")) << there.err();
+      EXPECT_TRUE(contains(there.err(),
+                           ": cannot run '/no/such/folder/worker': No such file or directory\n"
+                           "lrun: hint: check the path\n"))
+          << there.err();
       EXPECT_FALSE(contains(there.out(), "up")) << "nothing was started";
     }
   }

@@ -197,12 +197,13 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
 
 std::string start_failure_text(const FailureRecord& record, const RunFactsForText& facts) {
   if (record.ending != FailureRecord::Ending::kExecFailed) return {};
+  StartProblem problem = start_problem(record, facts);
   if (!facts.node.empty()) {
-    const std::string there =
-        fmt::format("node {} cannot run its program: {}", facts.node, std::strerror(record.value));
-    return message_line(Severity::kError, there, facts.colour);
+    const bool says_more = !record.error.empty();  // else it was found when the workers were started
+    problem = {says_more ? fmt::format("node {}: {}", facts.node, terminal_safe(record.error))
+                         : fmt::format("node {} cannot run its program: {}", facts.node, std::strerror(record.value)),
+               terminal_safe(record.detail)};
   }
-  const StartProblem problem = start_problem(record, facts);
   return message_line(Severity::kError, problem.what, facts.colour) +
          (problem.hint.empty() ? std::string() : message_line(Severity::kHint, problem.hint, facts.colour));
 }

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
@@ -45,7 +44,7 @@ bool is_managed(const LaunchRequest& request) { return request.rendezvous.endpoi
 
 /// Ends a node that cannot start its workers. Reports it to the other nodes, so that none waits. Where people read in
 /// one place what all nodes print, node rank 0 prints it for a node whose report has arrived.
-int end_before_start(const Verdict& verdict, const UserError& error, const std::string& why, const LaunchPlan& plan,
+int end_before_start(const Verdict& verdict, const UserError& error, const LaunchPlan& plan,
                      const LaunchRequest& request, const Environment& environment, MessageSink& sink) {
   const bool is_one_of_many = !speaks_for_job(plan);
   if (!is_one_of_many) sink.print_error(error);
@@ -53,7 +52,7 @@ int end_before_start(const Verdict& verdict, const UserError& error, const std::
   bool is_told = false;
   try {
     JoinRecord record = join_record_of(plan, request.command.front(), is_managed(request));
-    describe_failure(verdict, why, record);
+    describe_failure(verdict, error, record);
     is_told = report_failure(plan, record, environment, sink);
   } catch (const UserError&) {  // it does not know its own address
   }
@@ -121,9 +120,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {
     const Verdict verdict = verdict_of(*problem);
     leave_error_file(environment, verdict, output.sink);
-    return end_before_start(verdict, program_error(*problem, program, plan),
-                            fmt::format("cannot run '{}': {}", program, std::strerror(problem->error_number)), plan,
-                            request, environment, output.sink);
+    return end_before_start(verdict, program_error(*problem, program, plan), plan, request, environment, output.sink);
   }
   if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_job(plan)) {
     output.sink.message_of_job(Severity::kWarning, warning);
@@ -161,7 +158,7 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
     if (!plan.rendezvous) throw;
     leave_error_file(environment, std::string_view(error.what()), sink);
     const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = error.what()}, {});
-    return end_before_start(verdict, error, error.what(), plan, request, environment, sink);
+    return end_before_start(verdict, error, plan, request, environment, sink);
   }
 }
 

@@ -83,12 +83,16 @@ class FailureNotice : private JobEvents {
 
 }  // namespace
 
-void describe_failure(const Verdict& verdict, const std::string& why, JoinRecord& record) {
+void describe_failure(const Verdict& verdict, const UserError& why, JoinRecord& record) {
   std::vector<FailureRecord> failures;
-  if (verdict.culprit) failures.push_back(*verdict.culprit);
+  if (verdict.culprit) {
+    failures.push_back(*verdict.culprit);
+    failures.back().error = shortened(why.what(), kMostWhyBytes);
+    failures.back().detail = shortened(why.hint(), kMostWhyBytes);
+  }
   RunEnd end = verdict.end;
   end.who = shortened(end.who, kMostWhyBytes);
-  record.cannot_start = shortened(why, kMostWhyBytes);
+  record.cannot_start = shortened(why.what(), kMostWhyBytes);
   record.report = to_json(report_of(record.node, record.node_rank.value_or(-1), end,
                                     nanoseconds(std::chrono::steady_clock::now()), failures, ClockShift()));
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/environment.h"
+#include "base/user_error.h"
 #include "plan/launch_plan.h"
 #include "rendezvous/join_record.h"
 #include "report/message_sink.h"
@@ -12,8 +13,8 @@ namespace lrun::launcher {
 
 /// Adds to `record` why this node cannot start its workers, for the other launchers of the job.
 /// \param verdict  of this lrun
-/// \param why      text for a job that goes on without the node
-void describe_failure(const Verdict& verdict, const std::string& why, JoinRecord& record);
+/// \param why      that this node tells its user
+void describe_failure(const Verdict& verdict, const UserError& why, JoinRecord& record);
 
 /// The verdict of another node's description: the same cause and code. Empty if the report cannot be read.
 Verdict failure_of_another_node(const std::string& report);
