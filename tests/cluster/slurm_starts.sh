@@ -41,6 +41,13 @@ says "^lrun: error: node h2: cannot run '$seen/train': No such file or directory
 says "^lrun: hint: check the path$"
 never_says "runs$"
 
+# Slurm goes to /tmp on the other node, where something else may have the program's name.
+batch 125 "cd '$seen/folder' && '$lrun' --devices 1 ./train"
+says "^lrun: error: the run was stopped: node h2: cannot enter '$seen/folder', where lrun was started: No such file"
+never_says "runs$"
+batch 0 "cd '$seen/folder' && '$lrun' --chdir '$out' --devices 1 --output raw echo runs"
+[ "$(grep -cx runs "$out/out")" -eq 2 ] || fail "a folder that nothing depends on was missed"
+
 # srun's own note, which means nothing, is never shown.
 batch 0 "'$lrun' --devices 1 true"
 never_says "lacks support for cpu binding"

@@ -55,6 +55,14 @@ TEST_F(BatchScript, EndsSoonWhereLrunCannotBeStartedOnANode) {
   EXPECT_EQ(lrun.out(), "");
 }
 
+TEST_F(BatchScript, RunsNothingOnANodeThatLacksItsFolder) {
+  LrunProcess lrun(line("echo runs"), script("cd /; LRUN_SRUN_FOLDER=/no/such/folder \"$@\" & wait $!"));
+  EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
+  EXPECT_THAT(lrun.err(), mentions({"lrun: error: the run was stopped: node ",
+                                    ": cannot enter '/no/such/folder', where lrun was started: No such file"}));
+  EXPECT_EQ(lrun.out(), "");
+}
+
 TEST_F(BatchScript, HasTheCodeOfTheRunAndNotOfSrun) {
   LrunProcess lrun(line("exit $((3 * RANK))"), script("\"$@\" & wait $!; kill -9 $$"));
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();

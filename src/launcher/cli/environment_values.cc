@@ -17,8 +17,9 @@ constexpr std::array<std::string_view, 15> kContractVariables{
     "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER", "LRUN_JOBS",       "LRUN_SKIP_PACKAGES"};
 
 /// Those that lrun sets for itself. People do not write them, so no hint names one.
-constexpr std::array<std::string_view, 5> kOwnVariables{"LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL", "LRUN_SRUN_PORT",
-                                                        "LRUN_OUTCOME_TOKEN", "LRUN_NTASKS_PER_NODE"};
+constexpr std::array<std::string_view, 6> kOwnVariables{"LRUN_PROGRESS_FD",     "LRUN_LAUNCH_CALL",
+                                                        "LRUN_SRUN_PORT",       "LRUN_OUTCOME_TOKEN",
+                                                        "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER"};
 
 constexpr std::string_view kPrefix = "LRUN_";
 

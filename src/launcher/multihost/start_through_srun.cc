@@ -57,6 +57,7 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   ::setenv("LRUN_JOB_SECRET", job_secret_or_new(environment).c_str(), 1);
   const Fd watched = open_socket_for_srun();
   ::setenv(kSrunPort, std::to_string(port_of_socket(watched.get())).c_str(), 1);
+  ::setenv(kSrunFolder, std::filesystem::current_path().c_str(), 1);
   if (const int tasks = tasks_asked_per_node(environment); tasks > 0) {
     ::setenv(kTasksAsked, std::to_string(tasks).c_str(), 1);
   }

@@ -50,9 +50,9 @@ constexpr std::string_view kForeignRanks[] = {
 constexpr std::string_view kForeignPrefixes[] = {"OMPI_COMM_WORLD_", "MV2_COMM_WORLD_"};
 
 /// Variables of the launcher, or of an lrun that this one runs inside.
-constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET",     "LRUN_ETCD_USER",   "LRUN_SRUN_PORT",
-                                         "LRUN_OUTCOME_TOKEN",  "LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL",
-                                         "LRUN_NTASKS_PER_NODE"};
+constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET",      "LRUN_ETCD_USER",   "LRUN_SRUN_PORT",
+                                         "LRUN_OUTCOME_TOKEN",   "LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL",
+                                         "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER"};
 
 bool is_in(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);

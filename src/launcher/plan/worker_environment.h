@@ -107,8 +107,8 @@ struct RunFacts {
 /// LRUN_DEVICES has one entry for each device of the process, separated by commas, without blanks: 'cpu', or 'cuda:N'
 /// where N counts the GPUs that the process sees (after CUDA_VISIBLE_DEVICES). Rank variables of other launchers
 /// (SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK, …) would contradict ours and are removed; variables of the job stay.
-/// LRUN_JOB_SECRET, LRUN_ETCD_USER, LRUN_SRUN_PORT, LRUN_NTASKS_PER_NODE and the variables of an lrun around this one
-/// never reach a worker.
+/// LRUN_JOB_SECRET, LRUN_ETCD_USER, LRUN_SRUN_PORT, LRUN_SRUN_FOLDER, LRUN_NTASKS_PER_NODE and the variables of an lrun
+/// around this one never reach a worker.
 class WorkerEnvironment {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;

@@ -5,6 +5,10 @@
 
 namespace lrun::launcher {
 
+/// The variable that tells the launchers of a step the folder in which lrun was typed. Slurm starts a task in /tmp
+/// where its node does not have that folder.
+inline constexpr const char* kSrunFolder = "LRUN_SRUN_FOLDER";
+
 /// The step that srun is to make.
 struct SrunStep {
   int nodes = 1;

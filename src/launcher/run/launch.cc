@@ -115,6 +115,7 @@ void let_srun_read(int code, const LaunchPlan& plan, const Environment& environm
 int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
                 const LauncherOutput& output) {
   const std::string& program = request.command.front();
+  check_folder_of_srun(plan, environment);
   check_command(request, plan);
   PreparedStart start = prepare_start(plan, environment);
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "base/folder.h"
 #include "base/nearest.h"
 #include "cli/verb_table.h"
+#include "remote/srun.h"
 #include "report/verdict_text.h"
 #include "run/wrong_program.h"
 
@@ -121,6 +123,13 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
                                                  .is_in_folder = ::access(file_of(typed, plan).c_str(), F_OK) == 0,
                                                  .given_to_python = problem.given_to_python});
   return UserError(text.what, text.hint);
+}
+
+void check_folder_of_srun(const LaunchPlan& plan, const Environment& environment) {
+  const std::string folder = environment.get(kSrunFolder).value_or("");
+  if (folder.empty() || plan.setup.folder.value.starts_with('/') || ::access(folder.c_str(), X_OK) == 0) return;
+  throw UserError(fmt::format("cannot enter '{}', where lrun was started: {}", folder, std::strerror(errno)),
+                  "start it in a folder that all nodes have, or give workers one with '--chdir DIR'");
 }
 
 void check_log_folder(const LaunchPlan& plan) {

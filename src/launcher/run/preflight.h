@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "base/environment.h"
 #include "base/user_error.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
@@ -26,6 +27,10 @@ Verdict verdict_of(const ProgramProblem& problem);
 /// The same for people, with the verb or file that was probably meant.
 /// \param typed  PROGRAM, also where the Python that was to run it is missing
 UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan);
+
+/// Refuses to start relative paths where Slurm's task is in another folder than the lrun that started it through srun.
+/// \throws UserError  that folder is not on this node, and the user gave workers no other one.
+void check_folder_of_srun(const LaunchPlan& plan, const Environment& environment);
 
 /// Makes the folder for logs that the user named.
 /// \throws UserError  it cannot be made or written.

@@ -188,6 +188,7 @@ TEST(WorkerEnvironment, HasTheNamesOfDeepSpeedUnderItsStrategyAlone) {
 TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {
   const Environment base = environment_with({{"LRUN_JOB_SECRET", "hush"},
                                              {"LRUN_SRUN_PORT", "4711"},
+                                             {"LRUN_SRUN_FOLDER", "/tmp"},
                                              {"LRUN_NTASKS_PER_NODE", "4"},
                                              {"LRUN_PROGRESS_FD", "9"},
                                              {"LRUN_RESUME", "1"},
@@ -197,6 +198,7 @@ TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {
   Variables seen = worker(plan_of(request_for("2"), cpu_node()), 0, base);
   EXPECT_EQ(seen.count("LRUN_JOB_SECRET"), 0U);
   EXPECT_EQ(seen.count("LRUN_SRUN_PORT"), 0U);
+  EXPECT_EQ(seen.count("LRUN_SRUN_FOLDER"), 0U);
   EXPECT_EQ(seen.count("LRUN_NTASKS_PER_NODE"), 0U);
   EXPECT_EQ(seen.count("LRUN_PROGRESS_FD"), 0U);
   EXPECT_EQ(seen.count("LRUN_RESUME"), 0U);
