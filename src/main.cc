@@ -82,6 +82,8 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
   const LaunchRequest request = placed(with_tasks_asked(parsed.request, allocation, tasks), allocation);
   const std::string place = describe_place(request, allocation);
   if (request.verbosity > 0 && !place.empty()) sink.note(place);
+  const std::string unused = note_of_unused_tasks(request, allocation, tasks_asked_in_all(of_workers));
+  if (!unused.empty()) sink.note(unused);
   const int nodes = nodes_to_start(request, allocation);
   if (nodes > 0 && request.dry_run == DryRun::kNo) {
     check_for_all_nodes(request, of_workers);

@@ -52,4 +52,8 @@ batch 0 "cd '$seen/folder' && '$lrun' --chdir '$out' --devices 1 --output raw ec
 batch 0 "'$lrun' --devices 1 true"
 never_says "lacks support for cpu binding"
 
+# Tasks that start nothing.
+batch 0 "'$lrun' --output raw sh -c 'echo \$WORLD_SIZE'" -n3
+[ "$(grep -cx 2 "$out/out")" -eq 2 ] || fail "a job of two nodes and three tasks has not two workers"
+says "^lrun: note: this job has 3 tasks, and lrun starts one worker on each of 2 nodes; .* 'srun lrun …'$"
 echo "starts on a Slurm of which one node lacks something: well"

@@ -196,6 +196,11 @@ int tasks_asked_per_node(const Environment& environment) {
   return tasks && !is_worker(environment) ? std::max(0, *tasks) : 0;
 }
 
+int tasks_asked_in_all(const Environment& environment) {
+  if (!is_in_batch_script(environment) || environment.has("SLURM_NTASKS_PER_NODE")) return 0;
+  return std::max(0, whole_number<int>(environment.get("SLURM_NTASKS").value_or("")).value_or(0));
+}
+
 BatchNodes nodes_of_batch_script(const Environment& environment, const std::string& this_host) {
   if (!is_in_batch_script(environment)) return {};
   if (const int components = components_of(environment); components > 1) {

@@ -68,6 +68,10 @@ inline constexpr const char* kTasksAsked = "LRUN_NTASKS_PER_NODE";
 /// lrun starts from there.
 int tasks_asked_per_node(const Environment& environment);
 
+/// The tasks that a job requested with --ntasks alone, which says nothing of the tasks of a node. 0 without such a
+/// request, and outside of the batch script and the shell of salloc.
+int tasks_asked_in_all(const Environment& environment);
+
 /// The nodes of the job in whose batch script (or shell of salloc) this process runs.
 struct BatchNodes {
   int count = 0;              ///< 0: there is no such job

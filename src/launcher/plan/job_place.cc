@@ -268,20 +268,37 @@ bool leaves_anything_to_manager(const LaunchRequest& request) {
   return request.compat == Compat::kLrun && !request.standalone && !all_said;
 }
 
-LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks) {
+namespace {
+
+/// The number of workers on a node follows from nothing that the user says, nor from GPUs.
+bool leaves_workers_to_manager(const LaunchRequest& request, const Allocation& allocation) {
   const bool says = request.devices.given() || request.nproc_per_node.given() || request.standalone;
   const std::vector<Gpu>& gpus = allocation.nodes.front().gpus.gpus;
   const bool on_cpus =
       request.accelerator.value.value_or(gpus.empty() ? DeviceKind::kCpu : DeviceKind::kGpu) == DeviceKind::kCpu;
-  if (tasks <= 1 || says || !on_cpus || request.strategy.value == Strategy::kTpu || request.compat != Compat::kLrun) {
-    return request;
-  }
+  return !says && on_cpus && request.strategy.value != Strategy::kTpu && request.compat == Compat::kLrun;
+}
+
+}  // namespace
+
+LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks) {
+  if (tasks <= 1 || !leaves_workers_to_manager(request, allocation)) return request;
   request.nproc_per_node = {{DeviceRequest::Kind::kProcesses, tasks}, Source::kScheduler, "SLURM_NTASKS_PER_NODE"};
   if (tasks > kMostSlots) {
     throw UserError("'" + as_written(request.nproc_per_node) + "' is more than one node can have",
                     fmt::format("at most {} workers on a node", kMostSlots));
   }
   return request;
+}
+
+std::string note_of_unused_tasks(const LaunchRequest& request, const Allocation& allocation, int tasks) {
+  const int nodes = nodes_of(allocation);
+  if (tasks <= nodes || !leaves_workers_to_manager(request, allocation)) return {};
+  const std::string a_node =
+      tasks % nodes == 0 ? fmt::format(", or submit with '--ntasks-per-node={}'", tasks / nodes) : std::string();
+  return fmt::format(
+      "this job has {} tasks, and lrun starts one worker on {}; for a worker a task write 'srun lrun …'{}", tasks,
+      nodes == 1 ? "its node" : fmt::format("each of {} nodes", nodes), a_node);
 }
 
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation) {

@@ -21,6 +21,10 @@ bool leaves_anything_to_manager(const LaunchRequest& request);
 /// \throws UserError  more tasks than one node can have
 LaunchRequest with_tasks_asked(LaunchRequest request, const Allocation& allocation, int tasks);
 
+/// Tells that a job with so many tasks, but none asked for per node, gets one worker a node. Empty: it has no more
+/// tasks than nodes, or the user says the number of workers.
+std::string note_of_unused_tasks(const LaunchRequest& request, const Allocation& allocation, int tasks);
+
 /// The number of nodes on which lrun has to start a launcher for this run. 0: this launcher is all of the run, or one
 /// of its launchers. \param request  from placed()
 int nodes_to_start(const LaunchRequest& request, const Allocation& allocation);

@@ -304,6 +304,19 @@ TEST(SlurmTasks, AreThoseOfTheBatchScriptAndOfTheLaunchersThatItStarts) {
   EXPECT_EQ(tasks_asked_per_node(script), 0);
 }
 
+TEST(SlurmTasks, InAllAreThoseOfABatchScriptThatAsksForNonePerNode) {
+  Environment script({{"SLURM_JOB_ID", "12"}, {"SLURM_NTASKS", "4"}});
+  EXPECT_EQ(tasks_asked_in_all(script), 4);
+  script.set("SLURM_NTASKS_PER_NODE", "4");
+  EXPECT_EQ(tasks_asked_in_all(script), 0) << "lrun starts as many workers";
+  Environment step = second_task_of_three();
+  step.set("SLURM_NTASKS", "4");
+  EXPECT_EQ(tasks_asked_in_all(step), 0);
+  script.unset("SLURM_JOB_ID");
+  script.unset("SLURM_NTASKS_PER_NODE");
+  EXPECT_EQ(tasks_asked_in_all(script), 0);
+}
+
 TEST(SlurmGpus, OfTasksAreAskedForNodeByNode) {
   Environment script({{"SLURM_GPUS_PER_TASK", "2"}, {"SLURM_TASKS_PER_NODE", "4(x3)"}});
   EXPECT_EQ(gpus_per_node(script), "8");

@@ -119,6 +119,23 @@ TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
 
+TEST(JobPlace, TellsOfTasksThatStartNoWorkers) {
+  Allocation script{{cpu_node()}, "this host", "no manager names other nodes"};
+  EXPECT_EQ(note_of_unused_tasks(LaunchRequest(), script, 4),
+            "this job has 4 tasks, and lrun starts one worker on its node; for a worker a task write 'srun lrun …', or "
+            "submit with '--ntasks-per-node=4'");
+  EXPECT_EQ(note_of_unused_tasks(LaunchRequest(), script, 1), "");
+  EXPECT_EQ(note_of_unused_tasks(request_for("4"), script, 4), "") << "the user says so";
+  script.nodes_to_start = 2;
+  EXPECT_EQ(
+      note_of_unused_tasks(LaunchRequest(), script, 3),
+      "this job has 3 tasks, and lrun starts one worker on each of 2 nodes; for a worker a task write 'srun lrun …'");
+  EXPECT_EQ(note_of_unused_tasks(LaunchRequest(), script, 2), "");
+  LaunchRequest gpus;
+  gpus.accelerator = {DeviceKind::kGpu, Source::kFlag, "--accelerator"};
+  EXPECT_EQ(note_of_unused_tasks(gpus, script, 4), "") << "tasks are then often a way to ask for CPUs";
+}
+
 TEST(JobPlace, RunsOnANodeOfTheJobAndNotOnALoginNode) {
   Allocation shell{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
   shell.nodes_to_start = 1;
