@@ -48,8 +48,16 @@ never_says "runs$"
 batch 0 "cd '$seen/folder' && '$lrun' --chdir '$out' --devices 1 --output raw echo runs"
 [ "$(grep -cx runs "$out/out")" -eq 2 ] || fail "a folder that nothing depends on was missed"
 
-# srun's own note, which means nothing, is never shown.
-batch 0 "'$lrun' --devices 1 true"
+# A request that no node can carry out is told once.
+batch 125 "'$lrun' --devices -1 true"
+says "^lrun: error: "
+says "^lrun: hint: "
+batch 125 "srun --ntasks=2 '$lrun' --devices -1 true"
+says "^lrun: error: "
+
+# A warning that follows from the line is told once, and srun's own note, which means nothing, never.
+batch 0 "'$lrun' --devices 1 --redirects 3 --log-dir /dev/null true"
+says "^lrun: warning: '--redirects' hides nothing"
 never_says "lacks support for cpu binding"
 
 # Tasks that start nothing.

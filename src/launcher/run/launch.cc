@@ -157,10 +157,15 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
     return launch_here(plan, request, environment, output);
   } catch (const UserError& error) {
     if (!plan.rendezvous) throw;
-    leave_error_file(environment, std::string_view(error.what()), sink);
-    const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = error.what()}, {});
-    return end_before_start(verdict, error, plan, request, environment, sink);
+    return end_unstarted(error, plan, request, environment, sink);
   }
+}
+
+int end_unstarted(const UserError& why, const LaunchPlan& plan, const LaunchRequest& request,
+                  const Environment& environment, MessageSink& sink) {
+  leave_error_file(environment, std::string_view(why.what()), sink);
+  const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = why.what()}, {});
+  return end_before_start(verdict, why, plan, request, environment, sink);
 }
 
 }  // namespace lrun::launcher

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/environment.h"
+#include "base/user_error.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
 #include "report/head_channel.h"
@@ -13,5 +14,10 @@ namespace lrun::launcher {
 /// \throws std::system_error  the machine refused before anything was started.
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
            const LauncherOutput& output);
+
+/// Ends a node of a job that can start nothing, and tells the other nodes why. \param plan  with a rendezvous. \return
+/// the exit code of lrun.
+int end_unstarted(const UserError& why, const LaunchPlan& plan, const LaunchRequest& request,
+                  const Environment& environment, MessageSink& sink);
 
 }  // namespace lrun::launcher

@@ -1,7 +1,10 @@
+// In: a request, and the nodes that it may use. Out: a plan that is shown or launched, and the exit code of lrun.
+// Called by main() and, on hosts that the user names, by the agent.
 #include "run/run_request.h"
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "plan/run_id.h"
 #include "plan/show_plan.h"
 #include "plan/strategy_choice.h"
+#include "plan/task_place.h"
 #include "plan/worker_environment.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
@@ -68,6 +72,21 @@ bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) 
   return by_hand && *ranks != std::to_string(plan.world_size);
 }
 
+/// A plan that does without what this node lacks, by which the other nodes of its job are reached. Empty: there is
+/// none.
+std::optional<LaunchPlan> smallest_plan(LaunchRequest request, const Environment& of_workers,
+                                        const Allocation& allocation, const ProgramFacts& program) {
+  request.accelerator = {DeviceKind::kCpu, Source::kDefault, "--accelerator"};
+  request.devices = {{DeviceRequest::Kind::kCount, 1}, Source::kDefault, "--devices"};
+  request.nproc_per_node = {};
+  try {
+    LaunchPlan plan = make_plan(request, of_workers, allocation, program, make_run_id());
+    return plan.rendezvous ? std::optional(std::move(plan)) : std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 void check_for_all_nodes(const LaunchRequest& request, const Environment& of_workers) {
@@ -78,13 +97,24 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
                 const Environment& of_workers, const LauncherOutput& output) {
   const ProgramFacts program = program_facts(request, of_workers);
   const std::string& given_id = allocation.run_id;
-  LaunchPlan plan = make_plan(request, of_workers, allocation, program, given_id.empty() ? make_run_id() : given_id);
+  LaunchPlan plan;
+  try {
+    plan = make_plan(request, of_workers, allocation, program, given_id.empty() ? make_run_id() : given_id);
+  } catch (const ErrorOfAllTasks&) {
+    throw;
+  } catch (const UserError& error) {
+    // Where one command starts all launchers, the others are there and wait for this one.
+    const bool others_wait = request.rendezvous.shares_screen && request.dry_run == DryRun::kNo;
+    const auto smallest = others_wait ? smallest_plan(request, of_workers, allocation, program) : std::nullopt;
+    if (!smallest) throw;
+    return end_unstarted(error, *smallest, request, own, output.sink);
+  }
   plan.has_head = !given_id.empty();
   add_warnings_about_words(plan, request, program);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
-  if (speaks_for_node(plan)) {
+  if (speaks_for_job(plan)) {
     if (request.verbosity > 0 && !is_shown) note_python(plan, output.sink);
     print_warnings(plan, output.sink);
     if (request.verbosity > 0 || names_another_world(plan, of_workers))
