@@ -1,6 +1,7 @@
 // In: argv and the environment. Out: the exit code. Reads the command line, and runs a verb, starts launchers on other
 // hosts or is the launcher of this one.
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@
 #include "remote/ssh.h"
 #include "report/diagnostics.h"
 #include "report/parent_error_file.h"
+#include "run/join_job.h"
 #include "run/run_request.h"
 #include "version_text.h"
 
@@ -46,6 +48,21 @@ bool is_in_all_lines(const std::vector<std::string>& argv, const UserError& foun
     return std::string_view(error.what()) == found.what();
   }
   return false;
+}
+
+/// Whether the first task says what all of them find. 'srun --multi-prog' gives each task a line of its own and does
+/// not tell it: where the first one is up, that one's line is right.
+bool is_told_by_first_task(const Environment& environment) {
+  constexpr Duration kToStart(2000);
+  if (!is_later_task(environment)) return false;
+  if (srun_place(environment)) return true;  // lrun has started srun, with one line
+  try {
+    const std::optional<SlurmStep> step = slurm_step(environment);
+    const JobPlace place = step ? job_place_of(*step) : JobPlace();
+    return !step || wait_for_server({place.host, place.port}, kToStart);
+  } catch (const UserError&) {
+    return true;
+  }
 }
 
 /// \throws UserError, ErrorOfAllTasks
@@ -104,7 +121,7 @@ int main(int argc, char** argv) {
     return lrun::launcher::run({argv, argv + argc}, sink);
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
-    if (!lrun::launcher::is_later_task(environment)) sink.print_error(error);
+    if (!lrun::launcher::is_told_by_first_task(environment)) sink.print_error(error);
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

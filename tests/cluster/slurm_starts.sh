@@ -60,6 +60,11 @@ batch 0 "'$lrun' --devices 1 --redirects 3 --log-dir /dev/null true"
 says "^lrun: warning: '--redirects' hides nothing"
 never_says "lacks support for cpu binding"
 
+# Each task of --multi-prog has a line of its own.
+printf '0 %s --devices 1 true\n1 %s --devices 1 --num_nodes 3 true\n' "$lrun" "$lrun" > "$out/lines"
+batch 143 "timeout -s KILL 60 srun --ntasks=2 --kill-on-bad-exit --multi-prog '$out/lines'"
+says "^lrun: error: '--num_nodes 3': Slurm step .* has 2 nodes$"
+
 # Tasks that start nothing.
 batch 0 "'$lrun' --output raw sh -c 'echo \$WORLD_SIZE'" -n3
 [ "$(grep -cx 2 "$out/out")" -eq 2 ] || fail "a job of two nodes and three tasks has not two workers"

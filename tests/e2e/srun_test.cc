@@ -1,7 +1,9 @@
 // lrun in a batch script of Slurm. A script takes srun's part: both nodes are this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <string>
 
@@ -67,6 +69,28 @@ TEST_F(BatchScript, HasTheCodeOfTheRunAndNotOfSrun) {
   LrunProcess lrun(line("exit $((3 * RANK))"), script("\"$@\" & wait $!; kill -9 $$"));
   EXPECT_EQ(lrun.wait().code, 3) << lrun.err();
   EXPECT_FALSE(contains(lrun.err(), "\x1e")) << lrun.err();
+}
+
+TEST(MultiProg, TellsWhatIsWrongInTheLineOfALaterTaskOnly) {
+  const auto task = [](int rank) {
+    const std::string number = std::to_string(rank);
+    return LrunProcess::Options{.environment = {{"SLURM_JOB_ID", std::to_string(::getpid())},
+                                                {"SLURM_STEP_ID", "0"},
+                                                {"SLURM_STEP_NODELIST", "127.0.0.1,b"},
+                                                {"SLURM_STEP_TASKS_PER_NODE", "1(x2)"},
+                                                {"SLURM_PROCID", number},
+                                                {"SLURM_NODEID", number},
+                                                {"SLURM_LOCALID", "0"}}};
+  };
+  LrunProcess first({"-n", "1", "true"}, task(0));
+  LrunProcess second({"--num_nodes", "3", "-n", "1", "true"}, task(1));
+  EXPECT_EQ(second.wait().code, 125);
+  EXPECT_THAT(second.err(), mentions({"lrun: error: '--num_nodes 3': Slurm step ", "has 2 nodes"}));
+  first.signal(SIGTERM);
+  (void)first.wait();
+  LrunProcess alone({"--num_nodes", "3", "-n", "1", "true"}, task(1));
+  EXPECT_EQ(alone.wait().code, 125);
+  EXPECT_EQ(alone.err(), "") << "the first task says it";
 }
 
 }  // namespace

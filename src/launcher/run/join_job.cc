@@ -43,6 +43,7 @@ constexpr Duration kLateness(2000);
 constexpr Duration kUnreachedPause(5000);
 constexpr Duration kUnreachedPauseOfMany(60'000);
 constexpr Duration kAnswerPause(500);
+constexpr Duration kConnectPause(100);
 /// How long the leader stays for other nodes, beyond the grace period of their workers.
 constexpr Duration kLeaveLimit(15'000);
 constexpr Duration kQuietLeave(1000);
@@ -353,23 +354,26 @@ void warn_of_weak_secret(const Job& job, const LaunchPlan& plan, const std::stri
   if (!warning.empty() && !place.empty() && speaks_for_job(plan)) sink.warn(warning);
 }
 
+std::error_code wait_for_server(const Endpoint& endpoint, Duration patience) {
+  const SteadyTime deadline = std::chrono::steady_clock::now() + patience;
+  const std::string address = resolve_address(endpoint.host);
+  std::error_code error = error_of_connecting(address, *endpoint.port, deadline);
+  while (error && std::chrono::steady_clock::now() + kConnectPause < deadline) {
+    std::this_thread::sleep_for(kConnectPause);
+    error = error_of_connecting(address, *endpoint.port, deadline);
+  }
+  return error;
+}
+
 void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink) {
   constexpr Duration kUsualPatience(60'000);
-  constexpr Duration kPause(100);
   const Duration limit = patience.value_or(kUsualPatience);
-  const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
-  const std::string address = resolve_address(endpoint.host);
-  bool told = false;
-  while (const std::error_code error = error_of_connecting(address, *endpoint.port, deadline)) {
-    const std::string nobody = fmt::format("nobody serves the rendezvous at {} port {}", endpoint.host, *endpoint.port);
-    if (std::chrono::steady_clock::now() + kPause >= deadline) {
-      throw UserError(fmt::format("'--rdzv-conf is_host=false': {}: {}", nobody, error.message()),
-                      "leave 'is_host' out: this run has one node and needs nobody");
-    }
-    if (!std::exchange(told, true)) {
-      sink.note(fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
-    }
-    std::this_thread::sleep_for(kPause);
+  if (!wait_for_server(endpoint, kConnectPause)) return;
+  const std::string nobody = fmt::format("nobody serves the rendezvous at {} port {}", endpoint.host, *endpoint.port);
+  sink.note(fmt::format("{} yet: waiting up to {}", nobody, format_duration(limit)));
+  if (const std::error_code error = wait_for_server(endpoint, limit)) {
+    throw UserError(fmt::format("'--rdzv-conf is_host=false': {}: {}", nobody, error.message()),
+                    "leave 'is_host' out: this run has one node and needs nobody");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "base/environment.h"
 #include "base/event_loop.h"
@@ -65,6 +66,9 @@ std::string weak_secret_warning(const std::string& secret, const std::string& pl
 
 /// Prints that line when this launcher can be reached over a network.
 void warn_of_weak_secret(const Job& job, const LaunchPlan& plan, const std::string& secret, MessageSink& sink);
+
+/// Waits until something listens at `endpoint`, which has a port. \return why nothing does.
+std::error_code wait_for_server(const Endpoint& endpoint, Duration patience);
 
 /// Waits until something listens at the endpoint of a rendezvous in which this run takes no part: see
 /// endpoint_of_others(). To be called before anything is started, with no signals blocked.
