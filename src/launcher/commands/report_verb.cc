@@ -1,5 +1,5 @@
-// In: the record of a run that has ended, or runs. Out: its verdict on stdout, as JSON, or as a page in a file. run_verb()
-// calls it.
+// In: the record of a run that has ended, or runs. Out: its verdict on stdout, as JSON, or as a page in a file.
+// run_verb() calls it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
