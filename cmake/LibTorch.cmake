@@ -10,7 +10,8 @@
 #   2. target torch_cpu        what find_package(Torch) found in this project
 #   3. Torch_DIR, Torch_ROOT, CMAKE_PREFIX_PATH, where find_package(Torch) would look; passed by where its version is
 #                              not LRUN_LIBTORCH_VERSION, that of an installed lrun (set by lrunConfig.cmake)
-#   4. $LRUN_CACHE/libtorch-2.11.0/torch, where ./dev puts it; LRUN_CACHE is ${XDG_CACHE_HOME:-~/.cache}/lrun by default
+#   4. the torch of the Python environment that lrun is installed in (LRUN_PREFIX, set by lrunConfig.cmake)
+#   5. $LRUN_CACHE/libtorch-2.11.0/torch, where ./dev puts it; LRUN_CACHE is ${XDG_CACHE_HOME:-~/.cache}/lrun by default
 # A find_package(Torch) that finds another one, before or later, is an error.
 #
 # Sets LibTorch_FOUND, LibTorch_VERSION, LibTorch_ROOT, LibTorch_NCCL_FOUND (LibTorch::cuda has a fitting nccl.h), and
@@ -65,6 +66,10 @@ function(_lrun_libtorch_of_prefixes out)
   foreach(prefix ${prefixes})
     list(APPEND folders "${prefix}" "${prefix}/../..")  # torch.utils.cmake_prefix_path is share/cmake of the folder
   endforeach()
+  if(LRUN_PREFIX)
+    file(GLOB of_environment "${LRUN_PREFIX}/lib/python3*/site-packages/torch")
+    list(APPEND folders ${of_environment})
+  endif()
   set(found "")
   foreach(folder ${folders})
     if(NOT EXISTS "${folder}/lib/libtorch_cpu.so")
@@ -131,7 +136,8 @@ function(_lrun_libtorch_cuda_runtime root toolkit out_folders out_missing)
     OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "lib(cudart|cupti)\\.so\\.[0-9]+" names "${dynamic}")
   foreach(name ${names})
-    if(NOT EXISTS "${root}/../nvidia/cu13/lib/${name}" AND NOT EXISTS "${root}/lib/${name}")
+    file(GLOB beside "${root}/../nvidia/*/lib/${name}")  # a folder for all since CUDA 13, one for each library before
+    if(NOT beside AND NOT EXISTS "${root}/lib/${name}")
       find_path(folder "${name}" PATHS "${toolkit}" PATH_SUFFIXES lib64 lib extras/CUPTI/lib64 NO_DEFAULT_PATH NO_CACHE)
       if(folder)
         list(APPEND folders "${folder}")
@@ -232,7 +238,7 @@ macro(_lrun_find_libtorch)
     cmake_path(GET LRUN_CUDA_INCLUDE PARENT_PATH _toolkit)
   endif()
   if(NOT LibTorch_ROOT)
-    set(LibTorch_REASON "neither find_package(Torch), Torch_DIR nor CMAKE_PREFIX_PATH leads to one, there is none in lrun's cache, and LRUN_LIBTORCH is not set")
+    set(LibTorch_REASON "neither find_package(Torch), Torch_DIR nor CMAKE_PREFIX_PATH leads to one, there is none beside lrun or in its cache, and LRUN_LIBTORCH is not set")
   else()
     _lrun_libtorch_version("${LibTorch_ROOT}" LibTorch_VERSION)
     _lrun_libtorch_cuda_runtime("${LibTorch_ROOT}" "${_toolkit}" _folders _missing)

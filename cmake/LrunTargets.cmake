@@ -27,7 +27,7 @@ if(LibTorch_FOUND)
   add_library(lrun::runtime ALIAS lrun_runtime)
   target_include_directories(lrun_runtime PRIVATE "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(lrun_runtime PROPERTIES
-    OUTPUT_NAME lrun EXPORT_NAME runtime VERSION "${PROJECT_VERSION}"
+    OUTPUT_NAME lrun EXPORT_NAME runtime
     SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}"  # the major one alone from 1.0 on (docs/versions.md)
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
     LRUN_IS_INSTALLED ON)                # with no path of the builder's: the program finds LibTorch for it

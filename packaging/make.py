@@ -2,6 +2,7 @@
 """make.py KIND ARGUMENTS...: writes a package of one native lrun, or the list of what is in it, into FOLDER, and prints its path.
 
   wheel PROGRAM VERSION PLATFORM FOLDER     lrun-VERSION-py3-none-PLATFORM.whl, for pip
+  runtime PREFIX VERSION PLATFORM FOLDER    lrun_runtime-VERSION-py3-none-PLATFORM.whl: the library of an installation
   archive PROGRAM VERSION PROCESSOR FOLDER  lrun-VERSION-linux-PROCESSOR.tar.gz, to unpack below any prefix
   deb PROGRAM VERSION PROCESSOR FOLDER      lrun_VERSION_ARCHITECTURE.deb, for Debian and Ubuntu
   spdx VERSION ZIG_VERSION FOLDER           lrun-VERSION.spdx.json, what is compiled in, and its licences
@@ -14,6 +15,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -29,14 +31,14 @@ SUMMARY = "native launcher for distributed training that says what went wrong"
 
 METADATA = """\
 Metadata-Version: 2.1
-Name: lrun
+Name: {name}
 Version: {version}
-Summary: A {summary}
+Summary: {summary}
 License: Apache-2.0
 License-File: LICENSE
 License-File: NOTICE
 Requires-Python: >=3.7
-Classifier: Environment :: Console
+{requires}Classifier: Environment :: Console
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C++
 Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
@@ -95,30 +97,53 @@ def is_executable(path):
     return os.path.basename(os.path.dirname(path)) in ("bin", "scripts")
 
 
+def write_wheel(name, summary, requires, version, platform, files, folder):
+    """`files`: path in the wheel to bytes."""
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    requires = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    metadata = METADATA.format(name=name, version=version, summary=summary, requires=requires, readme=of_source("README.md").decode())
+    files |= {f"{info}/LICENSE": of_source("LICENSE"), f"{info}/NOTICE": components.notice().encode(),
+              f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": WHEEL.format(platform=platform).encode()}
+    record = "".join(f"{path},sha256={digest(content)},{len(content)}\n" for path, content in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    path = os.path.join(folder, f"{name.replace('-', '_')}-{version}-py3-none-{platform}.whl")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive_file:
+        for place, content in files.items():
+            entry = zipfile.ZipInfo(place, max(time.gmtime(TIME)[:6], (1980, 1, 1, 0, 0, 0)))
+            # With the bits of a regular file: pip takes the execute bits away from anything else.
+            entry.external_attr = (0o100755 if is_executable(place) else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive_file.writestr(entry, content)
+    return path
+
+
 def wheel(program, version, platform, folder):
-    data, info = f"lrun-{version}.data", f"lrun-{version}.dist-info"
-    files = {}
+    data, files = f"lrun-{version}.data", {}
     for place, content in installed(program).items():
         kind, _, rest = place.partition("/")
         files[f"{data}/scripts/{rest}" if kind == "bin" else f"{data}/data/{place}"] = content
     for name in ("__init__.py", "__main__.py"):
         files[f"lrun/{name}"] = of_source(f"packaging/python/{name}")
-    files[f"{info}/LICENSE"] = of_source("LICENSE")
-    files[f"{info}/NOTICE"] = components.notice().encode()
-    readme = of_source("README.md").decode()
-    files[f"{info}/METADATA"] = METADATA.format(version=version, summary=SUMMARY, readme=readme).encode()
-    files[f"{info}/WHEEL"] = WHEEL.format(platform=platform).encode()
-    record = "".join(f"{path},sha256={digest(content)},{len(content)}\n" for path, content in files.items())
-    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
-    path = os.path.join(folder, f"lrun-{version}-py3-none-{platform}.whl")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive_file:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name, max(time.gmtime(TIME)[:6], (1980, 1, 1, 0, 0, 0)))
-            # With the bits of a regular file: pip takes the execute bits away from anything else.
-            entry.external_attr = (0o100755 if is_executable(name) else 0o100644) << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive_file.writestr(entry, content)
-    return path
+    return write_wheel("lrun", f"A {SUMMARY}", [], version, platform, files, folder)
+
+
+def runtime(prefix, version, platform, folder):
+    """The files of the library alone: the program comes with the wheel lrun, of the same environment."""
+    files, torch = {}, None
+    for folder_of, _, names in sorted(os.walk(prefix)):
+        for name in sorted(names):
+            path = os.path.join(folder_of, name)
+            place = os.path.relpath(path, prefix)
+            is_library = name.startswith(("liblrun.so.", "liblrun_cuda.so"))  # a wheel has no links, such as liblrun.so
+            if is_library or place.startswith(("include/lrun/", "lib/cmake/lrun/")):
+                files[f"lrun_runtime-{version}.data/data/{place}"] = read(path)
+            if name == "lrunConfig.cmake":
+                torch = re.search(r'LRUN_LIBTORCH_VERSION "([0-9.]+)"', read(path).decode())[1]
+    if torch is None:
+        sys.exit(f"make.py: no library of lrun is installed in '{prefix}'")
+    requires = [f"lrun=={version}", f"torch=={torch}"]
+    return write_wheel("lrun-runtime", f"liblrun: data-parallel training with LibTorch {torch} in C++", requires, version,
+                       platform, files, folder)
 
 
 def digest(content):
@@ -198,7 +223,7 @@ def spdx(version, zig_version, folder):
 
 
 def main():
-    kinds = {"wheel": (wheel, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 3)}
+    kinds = {"wheel": (wheel, 4), "runtime": (runtime, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 3)}
     kind, arguments = sys.argv[1:2], sys.argv[2:]
     if not kind or kind[0] not in kinds or len(arguments) != kinds[kind[0]][1]:
         sys.exit(__doc__)

@@ -17,8 +17,14 @@ need_zig() {
 
 project_version() { sed -n 's/^project(lrun VERSION \([0-9.]*\) .*/\1/p' CMakeLists.txt; }
 
-# glibc_floor PROGRAM: the newest version of glibc of which it takes a symbol.
-glibc_floor() { readelf --wide --dyn-syms "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1; }
+# newest_symbol PREFIX FILE...: the newest version of glibc (GLIBC_) or libstdc++ (GLIBCXX_) of which they take a symbol.
+newest_symbol() {
+  local prefix=$1
+  shift
+  readelf --wide --dyn-syms "$@" | grep -o "${prefix}[0-9.]*" | sort -uV | tail -1
+}
+# is_older VERSION FLOOR: or the same
+is_older() { [ "$(printf '%s\n' "$@" | sort -V | tail -1)" = "$2" ]; }
 
 # packages_of PROCESSOR PRESET: the launcher, compiled, as a wheel, an archive and a package for Debian.
 packages_of() {
@@ -27,10 +33,26 @@ packages_of() {
   configure_options=(-DLRUN_ZIG="$zig")
   configure_and_build "$preset"
   configure_options=()
-  [ "$(glibc_floor "$program")" = GLIBC_2.28 ] || fail "$program needs $(glibc_floor "$program"), not GLIBC_2.28"
+  [ "$(newest_symbol GLIBC_ "$program")" = GLIBC_2.28 ] || fail "$program needs $(newest_symbol GLIBC_ "$program"), not GLIBC_2.28"
   python3 packaging/make.py wheel "$program" "$version" "manylinux_2_28_$processor" dist
   python3 packaging/make.py archive "$program" "$version" "$processor" dist
   python3 packaging/make.py deb "$program" "$version" "$processor" dist
+}
+
+# The library for this machine's processor, as a wheel: LibTorch's headers need a GNU C++ library, whose version 12 is that
+# of Debian 12 and Ubuntu 22.04.
+package_of_library() {
+  local version prefix libraries
+  version=$(project_version)
+  need_libtorch
+  configure_and_build release product
+  prefix=build/release/prefix
+  rm -rf "$prefix"
+  cmake --install build/release --strip --prefix "$prefix" > build/release.log || { cat build/release.log; return 1; }
+  libraries=("$prefix"/lib/liblrun.so.* "$prefix"/lib/liblrun_cuda.so)
+  is_older "$(newest_symbol GLIBC_ "${libraries[@]}")" GLIBC_2.35 || fail "liblrun needs $(newest_symbol GLIBC_ "${libraries[@]}")"
+  is_older "$(newest_symbol GLIBCXX_ "${libraries[@]}")" GLIBCXX_3.4.30 || fail "liblrun needs $(newest_symbol GLIBCXX_ "${libraries[@]}")"
+  python3 packaging/make.py runtime "$prefix" "$version" "manylinux_2_35_$(uname -m)" dist
 }
 
 dev_release() {
@@ -45,6 +67,7 @@ dev_release() {
   mkdir dist
   packages_of x86_64 wheel
   packages_of aarch64 wheel-aarch64
+  package_of_library
   git archive --format=tar --prefix="lrun-$version/" HEAD | gzip -9n > "dist/lrun-$version.tar.gz"
   python3 packaging/make.py spdx "$version" "$zig_version" dist
   (cd dist && sha256sum -- lrun* > SHA256SUMS && ls -l)

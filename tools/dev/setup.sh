@@ -85,13 +85,19 @@ need_libtorch() {
 }
 
 fetch_libtorch() {
-  python3 -m pip --version > /dev/null 2>&1 || need_packages python3 python3-pip
   stage "fetching LibTorch 2.11.0 into $libtorch_home: 545 MB, 1.3 GB on disk, a few minutes"
-  local fresh source=()
+  fetch_wheels "$libtorch_home" "${libtorch_wheels[@]}"
+}
+
+# fetch_wheels FOLDER WHEEL...: unpacked beside each other. Of torch and CUDA, for LibTorch.
+fetch_wheels() {
+  local folder=$1 fresh source=()
+  shift
+  python3 -m pip --version > /dev/null 2>&1 || need_packages python3 python3-pip
   # Wheels that somebody put into the cache are taken from there.
   if [ -d "$LRUN_CACHE/wheels" ]; then
     source=(--find-links "$LRUN_CACHE/wheels")
-    [ "$(find "$LRUN_CACHE/wheels" -name '*.whl' | wc -l)" -lt ${#libtorch_wheels[@]} ] || source+=(--no-index)
+    [ "$(find "$LRUN_CACHE/wheels" -name '*.whl' | wc -l)" -lt $# ] || source+=(--no-index)
   fi
   fresh=$(mktemp -d "$LRUN_CACHE/.libtorch.XXXXXX")
   # pip unpacks through TMPDIR: the cache has the room, /tmp may be memory.
@@ -99,11 +105,11 @@ fetch_libtorch() {
   if ! TMPDIR=$fresh/tmp python3 -m pip install --quiet --no-deps --no-compile --no-cache-dir --only-binary=:all: \
     --python-version 3.11 --implementation cp --abi cp311 --abi none \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 --platform manylinux_2_17_x86_64 \
-    --platform manylinux2014_x86_64 "${source[@]}" --target "$fresh/site" "${libtorch_wheels[@]}"; then
+    --platform manylinux2014_x86_64 "${source[@]}" --target "$fresh/site" "$@"; then
     rm -rf "$fresh"
     fail "LibTorch could not be fetched" "check the network, or set LRUN_LIBTORCH to a LibTorch of version 2.11"
   fi
   chmod 755 "$fresh/site"
-  mv -T "$fresh/site" "$libtorch_home"
+  mv -T "$fresh/site" "$folder"
   rm -rf "$fresh"
 }

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
-# launches [COUNT] | packages | programs | repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
+# launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
+# valgrind [COUNT [SEED]]]; without a part all of them.
 
 # Where many files are one unit, an #include that one of them lacks is not missed.
 soak_alone() {
@@ -102,6 +103,36 @@ release_is_repeatable() {
   git clone --quiet "$root" "$work/clone"
   CCACHE_DISABLE=1 "$work/clone/dev" release > "$work/log" 2>&1 || { tail -20 "$work/log"; fail "./dev release failed there"; }
   diff dist/SHA256SUMS "$work/clone/dist/SHA256SUMS" || fail "the packages differ, those of $work/clone/dist"
+  rm -rf "$work"
+}
+
+# The versions of LibTorch beside the one that everything else is tested with: the newest patch of each minor version.
+other_libtorchs=(2.9.1 2.10.0 2.12.1 2.13.0 2.14.1 2.15.0)
+
+# soak libtorch [VERSION...]: the library and its tests on CPUs, compiled for each; 20 minutes and 2 GB a version.
+soak_libtorch() {
+  local version folder build
+  [ $# -gt 0 ] || set -- "${other_libtorchs[@]}"
+  for version in "$@"; do
+    folder=$LRUN_CACHE/libtorch-$version build=build/libtorch-$version
+    stage "LibTorch $version"
+    [ -e "$folder/torch/lib/libtorch_cpu.so" ] || fetch_other_libtorch "$version" "$folder"
+    cmake --preset dev -B "$build" -DLRUN_LIBTORCH="$folder/torch" -DLRUN_BUILD_CUDA=OFF | grep '^-- LibTorch'
+    nice cmake --build "$build" --parallel "$(jobs)" --target lrun lrun_runtime_tests
+    ctest --test-dir "$build" -L '^runtime$' --parallel "$(nproc)" --output-on-failure --no-tests=error
+  done
+}
+
+# fetch_other_libtorch VERSION FOLDER: its wheel, and the two of CUDA's libraries without which libtorch_cpu does not load.
+fetch_other_libtorch() {
+  local work toolkit suffix=""
+  work=$(mktemp -d "$LRUN_CACHE/.other.XXXXXX")
+  fetch_wheels "$work/torch" "torch==$1"
+  toolkit=$(sed -nE 's/^Requires-Dist: (cuda-toolkit|nvidia-cuda-runtime)[^=]*==([0-9]+\.[0-9]+).*/\2/p' "$work"/torch/torch-*.dist-info/METADATA)
+  [ "${toolkit%%.*}" -ge 13 ] || suffix=-cu${toolkit%%.*}
+  fetch_wheels "$work/cuda" "nvidia-cuda-runtime$suffix==$toolkit.*" "nvidia-cuda-cupti$suffix==$toolkit.*"
+  cp -r "$work"/cuda/* "$work/torch/"
+  mv -T "$work/torch" "$2"
   rm -rf "$work"
 }
 
@@ -235,9 +266,10 @@ dev_soak() {
       soak_valgrind
       soak_chroot
       soak_packages
+      soak_libtorch
       soak_repeat
       ;;
-    alone | chroot | conformance | elastic | faults | launches | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, packages, programs, repeat, tests or valgrind" ;;
+    alone | chroot | conformance | elastic | faults | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
   esac
 }
