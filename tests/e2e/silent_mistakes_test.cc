@@ -103,6 +103,21 @@ TEST(ProgramOfTheSystem, ThatIsAVerbElsewhereIsTold) {
   EXPECT_THAT(lrun.err(), mentions({"lrun: error: 'ps' is no verb of lrun", "'lrun status' shows what runs"}));
 }
 
+TEST(EmptyScript, IsToldAndSoIsASecondProgram) {
+  const Script nothing("");
+  LrunProcess lrun({"train.py", ":", "-n", "2", "other.py"}, nothing.options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_THAT(lrun.err(), mentions({"lrun: warning: 'train.py' is empty",
+                                    "lrun: warning: ':' and all behind it are arguments of 'train.py'"}));
+}
+
+TEST(ProgramOfThisFolder, IsFoundAgainWhereWorkersStartInAnotherOne) {
+  const Script script("");
+  LrunProcess lrun({"--chdir", "/usr", "train.py"}, script.options());
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_THAT(lrun.err(), mentions({"it is looked for in '/usr', because of '--chdir'", "'$PWD/train.py'"}));
+}
+
 TEST(ProgramThatSpawnsItsRanks, IsToldWhereSeveralWorkersWouldDoSo) {
   const std::string text = "import os\nif 'X' in os.environ: mp.spawn(main, nprocs=2)\n";
   const Script spawns(text);

@@ -102,7 +102,8 @@ constexpr HintRule kRules[] = {
      "a file or folder 'torch' may hide it: python3 -c 'import torch; print(torch.__file__)' shows which one is read"},
     {"python-home", "Fatal Python error: init_fs_encoding", "",
      "PYTHONHOME or PYTHONPATH may belong to another Python: unset them"},
-    {"no-input", "EOFError: EOF when reading a line", "", "workers have no input: '--stdin' gives lrun's to rank 0"},
+    {"no-input", "EOFError: EOF when reading a line", "",
+     "workers have no input; '--stdin' gives lrun's, if there is any, to rank 0 alone"},
     {"missing-torch", "No module named 'torch'", "",
      "this Python has no torch: install it, or name another Python with '--python PATH'; 'which python3' shows which "
      "one runs"},

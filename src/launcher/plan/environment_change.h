@@ -40,7 +40,7 @@ Environment changed(const Environment& base, const std::vector<EnvironmentChange
 /// The user gives the variable to workers, whatever lrun would do with it.
 bool is_wanted(const std::vector<EnvironmentChange>& changes, std::string_view name);
 
-/// One line for each variable that should be passed on and does not exist.
-std::vector<std::string> warn_about_missing(const Environment& base, const std::vector<EnvironmentChange>& changes);
+/// One line for each variable that should be passed on and does not exist, and for each value with a second 'NAME='.
+std::vector<std::string> warn_about_changes(const Environment& base, const std::vector<EnvironmentChange>& changes);
 
 }  // namespace lrun::launcher

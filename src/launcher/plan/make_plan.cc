@@ -140,7 +140,7 @@ void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   check_python_modules(in.request, in.program);
   check_debug_rank(in.request, plan.world_size);
   warn(plan, program_problem(in.request, in.program));
-  for (std::string& warning : warn_about_missing(in.environment, plan.setup.environment)) {
+  for (std::string& warning : warn_about_changes(in.environment, plan.setup.environment)) {
     plan.warnings.push_back(std::move(warning));
   }
   plan.argv = worker_command(in.request, in.program);
@@ -259,7 +259,29 @@ void share_cpus(const Inputs& in, LaunchPlan& plan) {
   bind_all(plan, in.run.nodes, in.environment);
 }
 
+/// Options that change nothing without another one.
+void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
+  const LaunchRequest& request = in.request;
+  const auto needs = [&plan](const std::string& option, const char* needed) {
+    plan.warnings.push_back(fmt::format("'{}' changes nothing without '{}'", option, needed));
+  };
+  if (request.hang_timeout.value == Duration::zero()) {
+    if (request.on_hang != OnHang::kKill) needs("--on-hang", "--hang-timeout");
+    if (request.hang_signal != HangSignal::kProgress) needs("--hang-signal", "--hang-timeout");
+  }
+  const Setting<std::optional<Duration>>& backoff = request.restart_backoff;
+  const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
+  if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
+  const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
+  const bool is_python = !request.of_liblrun && is_python_program(request, in.program);
+  if (backend.source == Source::kFlag && is_python) {
+    plan.warnings.push_back(fmt::format(
+        "'{}' is for programs of liblrun; Python names its backend in init_process_group()", backend.origin));
+  }
+}
+
 void add_warnings(const Inputs& in, LaunchPlan& plan) {
+  warn_about_lone_options(in, plan);
   for (const DeviceChoice& choice : in.run.choices) {
     for (const std::string& line : choice.warnings) {
       const bool is_new = std::find(plan.warnings.begin(), plan.warnings.end(), line) == plan.warnings.end();
@@ -277,6 +299,10 @@ void add_notes(const Inputs& in, LaunchPlan& plan) {
   }
   if (in.run.choices.front().is_own) {
     plan.notes.emplace_back("each rank has GPUs of its own, so LOCAL_RANK is 0 in all of them, as with --isolate-gpus");
+  }
+  const std::string gpus = in.environment.get("CUDA_VISIBLE_DEVICES").value_or("-1");
+  if (plan.accelerator.value == DeviceKind::kCpu && !plan.accelerator.given() && gpus != "-1" && !gpus.empty()) {
+    plan.notes.push_back("CUDA_VISIBLE_DEVICES is '" + gpus + "', but there is no GPU here: workers run on CPUs");
   }
   if (!facts_of(plan.strategy.value).starts_ranks_from_code) return;
   // A program that does not call launch() would silently train with one of many devices.

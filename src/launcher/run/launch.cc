@@ -123,7 +123,8 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
     leave_error_file(environment, verdict, output.sink);
     return end_before_start(verdict, program_error(*problem, program, plan), plan, request, environment, output.sink);
   }
-  if (const std::string warning = warn_of_launcher(request.command); !warning.empty() && speaks_for_job(plan)) {
+  if (const std::string warning = warn_of_launcher(request.command, plan.world_size);
+      !warning.empty() && speaks_for_job(plan)) {
     output.sink.message_of_job(Severity::kWarning, warning);
   }
   check_log_folder(plan);

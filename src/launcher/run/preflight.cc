@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -74,6 +76,21 @@ std::string advice_about_mode(const std::string& typed, const LaunchPlan& plan) 
       typed);
 }
 
+/// For a path of the folder that lrun was typed in, where workers start in another one.
+std::string advice_about_folder(const std::string& typed, const LaunchPlan& plan) {
+  const Setting<std::string>& folder = plan.setup.folder;
+  if (folder.source != Source::kFlag || typed.starts_with('/') || ::access(typed.c_str(), F_OK) != 0) return {};
+  return fmt::format("it is looked for in '{}', because of '{}': write '$PWD/{}'", folder.value, folder.origin, typed);
+}
+
+/// '--grace 10 min': the number has become a value, and its unit the program.
+std::string advice_about_unit(const std::string& typed) {
+  constexpr std::array<std::string_view, 10> kUnits{"s",    "sec",     "seconds", "m",     "min",
+                                                    "mins", "minutes", "h",       "hours", "d"};
+  if (std::find(kUnits.begin(), kUnits.end(), typed) == kUnits.end()) return {};
+  return fmt::format("a number and its unit are one word, as in '--timeout 10{}'", typed.substr(0, 1));
+}
+
 /// For a word too many in front of a script of this folder: 'launch train.py', '4 train.py'.
 std::string advice_about_word_before_script(const std::string& typed, const LaunchPlan& plan) {
   if (typed.find_first_of("./=") != std::string::npos || ::access(file_of(typed, plan).c_str(), F_OK) == 0) return {};
@@ -112,6 +129,8 @@ Verdict verdict_of(const ProgramProblem& problem) {
 UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
   std::string advice = advice_about(typed, file_of(typed, plan));
+  if (advice.empty()) advice = advice_about_folder(typed, plan);
+  if (advice.empty()) advice = advice_about_unit(typed);
   if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
   if (advice.empty() && program == typed) advice = advice_about_word_before_script(typed, plan);
   const StartProblem text =

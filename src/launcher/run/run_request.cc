@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -49,7 +50,13 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
   const ReadProgram read = program_reader(request.setup.folder.value);
   std::string misplaced = warn_about_misplaced_option(plan, request, program, read);
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
+  const auto colon = std::find(request.command.begin(), request.command.end(), ":");
+  if (colon != request.command.end() && colon + 1 != request.command.end() && (colon + 1)->starts_with('-')) {
+    plan.warnings.push_back(
+        fmt::format("':' and all behind it are arguments of '{}': a run has one program", request.command.front()));
+  }
   const ProgramText text = text_of(request, program);
+  if (text.is_python && read(text.file) == "") plan.warnings.push_back(fmt::format("'{}' is empty", text.file));
   if (plan.world_size < 2 || !text.is_python || !spawns_ranks(text.file, read)) return;
   plan.warnings.push_back(
       fmt::format("'{}' starts its ranks itself, with 'mp.spawn', and each of {} workers would do so: run it without "

@@ -178,7 +178,8 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   }
   if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
   if (!is_there && begins_with_long_dash(program)) {
-    return fmt::format("options begin with two plain dashes: write '--{}'", program.substr(3));
+    const std::string name = program.substr(3);
+    return fmt::format("options begin with plain dashes: write '{}{}'", name.size() == 1 ? "-" : "--", name);
   }
   if (!is_there && is_any_of(kWordsOfShells, program)) {
     return fmt::format("'{}' is a word of the shell: type it there, before lrun", program);
@@ -212,10 +213,12 @@ void check_command(const LaunchRequest& request, const LaunchPlan& plan) {
   if (plan.personality.verbs && plan.world_size == 1) check_verb(request.command);
 }
 
-std::string warn_of_launcher(const std::vector<std::string>& command) {
+std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {
   auto launcher = command.begin();
   if (command.size() > 2 && command[1] == "-m") launcher += 2;  // 'python -m torch.distributed.run'
-  if (launcher == command.end() || !is_launcher(*launcher)) return {};
+  if (launcher == command.end()) return {};
+  const bool is_one_of_several = world_size > 1 && is_any_of(kOtherLaunchers, *launcher);
+  if (!is_launcher(*launcher) && !is_one_of_several) return {};
   return fmt::format(
       "each worker starts '{}', which starts workers of its own: without it, lrun takes its options and starts them",
       *launcher);

@@ -18,7 +18,8 @@ std::string advice_about(const std::string& program, const std::filesystem::path
 /// an input that workers do not have; a single worker of a program that was meant as a verb: `lrun ps`.
 void check_command(const LaunchRequest& request, const LaunchPlan& plan);
 
-/// A warning about a command that starts another launcher in each worker; empty: it does not.
-std::string warn_of_launcher(const std::vector<std::string>& command);
+/// A warning about a command that starts another launcher in each worker; empty: it does not. One worker may start
+/// mpirun, accelerate and the like for good reasons.
+std::string warn_of_launcher(const std::vector<std::string>& command, int world_size);
 
 }  // namespace lrun::launcher

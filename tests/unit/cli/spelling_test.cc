@@ -80,7 +80,7 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
 TEST(Spelling, ANameOfOtherLaunchersIsNoBeginningExceptInTorchrunsLines) {
   EXPECT_EQ(refusal({"--local-rank", "0", "p"}),
             "lrun: error: unknown option '--local-rank'\n"
-            "lrun: hint: leave it out: each worker finds its own in LOCAL_RANK\n");
+            "lrun: hint: leave it out: each worker finds its own in LOCAL_RANK and RANK\n");
   EXPECT_EQ(request_of({"--local-rank=0", "p"}, {}, "torchrun").output.local_ranks, std::vector<int>{0});
 }
 

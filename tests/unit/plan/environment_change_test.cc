@@ -1,5 +1,6 @@
 #include "plan/environment_change.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -67,9 +68,19 @@ TEST(EnvironmentChange, APassedOnVariableReachesWorkersThatWouldLackIt) {
 }
 
 TEST(EnvironmentChange, AVariableThatIsNotThereCannotBePassedOn) {
-  EXPECT_EQ(warn_about_missing(of({{"A", ""}}), {{Kind::kPassOn, "A", {}, Source::kFlag, "--env"},
+  EXPECT_EQ(warn_about_changes(of({{"A", ""}}), {{Kind::kPassOn, "A", {}, Source::kFlag, "--env"},
                                                  {Kind::kPassOn, "B", {}, Source::kFlag, "--env"}}),
             std::vector<std::string>{"there is no variable 'B' to pass on with '--env B'; 'B=VALUE' would set one"});
+}
+
+TEST(EnvironmentChange, WithASecondNameInTheValueAreToldOf) {
+  const auto warnings = [](const std::string& value) {
+    return warn_about_changes({}, {{Kind::kSet, "LR", value, Source::kFlag, "--env"}});
+  };
+  EXPECT_THAT(warnings("0.1,BS=3"),
+              ::testing::ElementsAre("'--env LR=0.1,BS=3' sets LR alone; '--env BS=VALUE' would set the other one"));
+  for (const char* const one : {"INIT,COLL", "a,b=2", "--x=1,--y=2", "1,=2", "1,A"})
+    EXPECT_TRUE(warnings(one).empty()) << one;
 }
 
 }  // namespace

@@ -140,6 +140,18 @@ TEST(MakePlan, IsolatedWorkersCannotBeMoreThanGpus) {
   EXPECT_NE(refusal_of([&] { plan_of(request, gpu_node(4)); }).find("has 4 GPUs"), std::string::npos);
 }
 
+TEST(MakePlan, WarnsOfOptionsThatChangeNothingWithoutAnother) {
+  LaunchRequest request = request_for("2");
+  request.on_hang = OnHang::kRestart;
+  request.restart_backoff = {Duration(1000), Source::kFlag, "--restart-backoff"};
+  EXPECT_THAT(plan_of(request, cpu_node()).warnings,
+              testing::ElementsAre("'--on-hang' changes nothing without '--hang-timeout'",
+                                   "'--restart-backoff' changes nothing without '--max-restarts'"));
+  request.hang_timeout.value = Duration(1000);
+  request.max_restarts.value = 1;
+  EXPECT_THAT(plan_of(request, cpu_node()).warnings, testing::IsEmpty());
+}
+
 TEST(MakePlan, RefusesImpossibleNumbers) {
   EXPECT_NE(refusal_of([] { plan_of(request_for_nodes("2", 0), cpu_node()); }), "");
   EXPECT_NE(refusal_of([] { plan_of(request_for_nodes("60000", 1'000'000), cpu_node()); }), "");

@@ -73,6 +73,10 @@ TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
   EXPECT_THAT(sink.text(), HasSubstr("leave 'launch' out if '" + script + "' is the program: 'lrun [options]"));
 }
 
+TEST_F(PreflightTest, NamesTheUnitThatStandsApart) {
+  EXPECT_THAT(refusal_of_program("min"), HasSubstr("'--timeout 10m'"));
+}
+
 TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }
 
 TEST_F(PreflightTest, AFolderForLogsIsMadeOrRefused) {

@@ -69,6 +69,7 @@ TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
   EXPECT_THAT(advice("resume"), HasSubstr("'lrun again'"));
   EXPECT_THAT(advice("--devices"), HasSubstr("PROGRAM stands behind '--'"));
   EXPECT_THAT(advice("—devices"), HasSubstr("write '--devices'"));
+  EXPECT_THAT(advice("–n"), HasSubstr("write '-n'"));
   write("stop", "");
   EXPECT_EQ(advice("stop"), "") << "a file may be called so";
 }
@@ -129,11 +130,13 @@ TEST_F(WrongProgram, IsForOtherProcessors) {
 
 TEST_F(WrongProgram, IsALauncher) {
   EXPECT_THAT(advice("torch.distributed.run"), HasSubstr("lrun takes its place"));
-  EXPECT_THAT(warn_of_launcher({"python", "-m", "torch.distributed.run", "a.py"}),
+  EXPECT_THAT(warn_of_launcher({"python", "-m", "torch.distributed.run", "a.py"}, 1),
               HasSubstr("'torch.distributed.run'"));
-  EXPECT_THAT(warn_of_launcher({"/usr/bin/torchrun", "a.py"}), HasSubstr("'/usr/bin/torchrun'"));
-  EXPECT_EQ(warn_of_launcher({"a.py", "--with", "torchrun"}), "") << "an argument of the program";
-  EXPECT_EQ(warn_of_launcher({}), "");
+  EXPECT_THAT(warn_of_launcher({"/usr/bin/torchrun", "a.py"}, 1), HasSubstr("'/usr/bin/torchrun'"));
+  EXPECT_EQ(warn_of_launcher({"a.py", "--with", "torchrun"}, 1), "") << "an argument of the program";
+  EXPECT_EQ(warn_of_launcher({}, 1), "");
+  EXPECT_THAT(warn_of_launcher({"mpirun", "-np", "2"}, 2), HasSubstr("'mpirun'"));
+  EXPECT_EQ(warn_of_launcher({"mpirun", "-np", "2"}, 1), "") << "one worker may be the job of another launcher";
 }
 
 TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
