@@ -208,4 +208,5 @@ def test_failure_without_an_error_file_is_handed_to_the_caller(bench):
 
 def test_error_of_the_launcher_is_handed_to_the_caller(bench):
     message = error_of_launcher(bench, "--nnodes=3:2")
-    assert "min_nodes" in message["message"] and message["extraInfo"]["timestamp"].isdigit()
+    assert any(words in message["message"] for words in ("min_nodes", "'--nnodes 3:2'"))
+    assert message["extraInfo"]["timestamp"].isdigit()
