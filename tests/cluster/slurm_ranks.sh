@@ -86,7 +86,7 @@ status=0
 timeout 90 "$lab" exec h0 srun -N1 -n1 -w h3 "$lrun" --rdzv-conf join_timeout=2 true : -N1 -n1 -w h1 true \
   > "$out/out" 2> "$out/err" || status=$?
 [ "$status" -eq 125 ] || fail "a component without lrun ended with $status"
-grep -q "missing: 1 of 2 nodes (node rank 1)" "$out/err" || fail "nobody says which node is missing"
+grep -q "missing: 1 of 2 nodes (node rank 1 on h1)" "$out/err" || fail "nobody says which node is missing"
 grep -q "each of them has to run this lrun" "$out/err" || fail "a component without lrun is not explained"
 
 # The plan is that of each task.
