@@ -31,6 +31,7 @@
 #include "report/diagnostics.h"
 #include "report/parent_error_file.h"
 #include "run/join_job.h"
+#include "run/launch.h"
 #include "run/run_request.h"
 #include "version_text.h"
 
@@ -129,5 +130,6 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     sink.error(error.what());
   }
+  lrun::launcher::let_srun_read(lrun::Environment::of_this_process());
   return lrun::kExitRefused;
 }

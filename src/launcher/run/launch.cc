@@ -98,16 +98,11 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   return kExitRefused;
 }
 
-/// srun stops reading the output of a step when its last task has ended and one task was killed. A line that is sent
-/// soon after another one is delayed until TCP has acknowledged that one, 200 ms at most (Nagle's algorithm). Without
-/// this pause srun would often miss the verdict of a job that lost a node, and the code that watch_srun_step() waits
-/// for.
-void let_srun_read(int code, const LaunchPlan& plan, const Environment& environment) {
-  constexpr std::chrono::milliseconds kLongestDelay(250);
+/// A run that ended well has something left to say where the end of one task does not end the step.
+bool has_last_words(int code, const LaunchPlan& plan, const Environment& environment) {
   const std::optional<RendezvousPlan>& rendezvous = plan.rendezvous;
   const bool may_lose_nodes = rendezvous && (rendezvous->spares > 0 || rendezvous->min_nodes < rendezvous->max_nodes);
-  const bool has_last_words = code != 0 || (may_lose_nodes && !outcome_token(environment).empty());
-  if (has_last_words && tasks_of_step(environment) > 1) std::this_thread::sleep_for(kLongestDelay);
+  return code != 0 || (may_lose_nodes && !outcome_token(environment).empty());
 }
 
 /// Checks the machine, then runs the plan. Returns only when nothing was started.
@@ -143,7 +138,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
       run_guarded(plan.stop_signals.numbers,
                   [&](Guard& guard) { return run_below_guard(plan, environment, std::move(run), guard, output); },
                   {std::move(cgroup), plan.standard_input, plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
-  let_srun_read(code, plan, environment);
+  if (has_last_words(code, plan, environment)) let_srun_read(environment);
   ::_exit(code);  // nothing is buffered, and destroying the plan would only delay the caller
 }
 
@@ -167,6 +162,11 @@ int end_unstarted(const UserError& why, const LaunchPlan& plan, const LaunchRequ
   leave_error_file(environment, std::string_view(why.what()), sink);
   const Verdict verdict = judge({.kind = RunEnd::Kind::kLauncherFailed, .who = why.what()}, {});
   return end_before_start(verdict, why, plan, request, environment, sink);
+}
+
+void let_srun_read(const Environment& environment) {
+  constexpr std::chrono::milliseconds kLongestDelay(250);  // of Nagle's algorithm 200
+  if (tasks_of_step(environment) > 1) std::this_thread::sleep_for(kLongestDelay);
 }
 
 }  // namespace lrun::launcher

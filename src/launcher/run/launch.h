@@ -20,4 +20,10 @@ int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environme
 int end_unstarted(const UserError& why, const LaunchPlan& plan, const LaunchRequest& request,
                   const Environment& environment, MessageSink& sink);
 
+/// Pauses before a task of a Slurm step ends with a message: srun stops reading the output of a step when its last task
+/// has ended and one was killed. A line that is sent soon after another one is delayed until TCP has acknowledged that
+/// one (Nagle's algorithm). srun would often miss the verdict of a job that lost a node, and the code that
+/// watch_srun_step() waits for.
+void let_srun_read(const Environment& environment);
+
 }  // namespace lrun::launcher
