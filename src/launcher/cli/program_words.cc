@@ -150,8 +150,7 @@ bool script_lacks_word(const std::string& script, std::string_view word, const R
   return found > 0;
 }
 
-bool spawns_ranks(const std::string& script, const ReadProgram& read) {
-  const std::string text = read(script).value_or("");
+bool spawns_ranks(const std::string& text) {
   const std::vector<std::string> lines = split_lines(text);
   const auto spawns = [](const std::string& line) {
     return !trimmed(line).starts_with('#') &&

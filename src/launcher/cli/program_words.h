@@ -32,8 +32,8 @@ bool lacks_word(const std::string& file, std::string_view word, const ReadProgra
 /// and for more than a hundred files.
 bool script_lacks_word(const std::string& script, std::string_view word, const ReadProgram& read);
 
-/// Whether a Python script starts the processes of a training run itself, with torch's 'mp.spawn', and takes no rank
-/// from a launcher.
-bool spawns_ranks(const std::string& script, const ReadProgram& read);
+/// Whether a Python script with this text starts the processes of a training run itself, with torch's 'mp.spawn', and
+/// takes no rank from a launcher.
+bool spawns_ranks(const std::string& text);
 
 }  // namespace lrun::launcher

@@ -3,7 +3,6 @@
 #include "cluster/python_choice.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "base/split.h"
 #include "base/whole_number.h"
 #include "process/process_title.h"
+#include "process/program_path.h"
 
 namespace lrun::launcher {
 namespace {
@@ -203,11 +203,6 @@ std::optional<FoundPython> other_than_beside(const FoundPython& beside, const st
   return differs ? first : std::nullopt;
 }
 
-bool may_be_executed(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && ::access(path.c_str(), X_OK) == 0;
-}
-
 std::vector<std::string> names_in_folder(const std::string& folder) {
   std::vector<std::string> found;
   std::error_code error;
@@ -255,9 +250,13 @@ PythonChoice choose_python(const NamedPython& asked, const Environment& environm
   return choice;
 }
 
+PythonChoice choose_python_here(const NamedPython& asked, const Environment& environment) {
+  return choose_python(asked, environment, OwnCall::of_this_process(), FileLook::of_this_host());
+}
+
 FileLook FileLook::of_this_host() {
   return {.exists = [](const std::string& path) { return ::access(path.c_str(), F_OK) == 0; },
-          .runs = may_be_executed,
+          .runs = [](const std::string& path) { return find_program(path, {}).error_number == 0; },
           .names = names_in_folder,
           .real = without_links};
 }

@@ -11,7 +11,7 @@ namespace lrun::launcher {
 /// The files that choose_python() looks at. Tests have a host of their own.
 struct FileLook {
   std::function<bool(const std::string& path)> exists;
-  std::function<bool(const std::string& path)> runs;  ///< a file that may be executed
+  std::function<bool(const std::string& path)> runs;  ///< a file that may be executed; the path has a slash
   std::function<std::vector<std::string>(const std::string& folder)> names;
   std::function<std::string(const std::string& path)> real;  ///< without links; as it is where there is no such path
 
@@ -56,5 +56,8 @@ struct PythonChoice {
 /// \param environment  of the workers
 PythonChoice choose_python(const NamedPython& asked, const Environment& environment, const OwnCall& call,
                            const FileLook& files);
+
+/// The same for this process, on this host.
+PythonChoice choose_python_here(const NamedPython& asked, const Environment& environment);
 
 }  // namespace lrun::launcher

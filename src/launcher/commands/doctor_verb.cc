@@ -26,8 +26,7 @@ int doctor_verb(const VerbRequest& request, const Environment& environment, Mess
   constexpr int kUnhealthy = 1;
   (void)FileLimit::raise_to_hard();  // for an ssh a host
   const LaunchRequest settings = settings_of(environment);
-  const PythonChoice python = choose_python({settings.python.value, settings.python.origin}, environment,
-                                            OwnCall::of_this_process(), FileLook::of_this_host());
+  const PythonChoice python = choose_python_here({settings.python.value, settings.python.origin}, environment);
   const MachineFacts facts = read_machine(request.hosts, settings.ssh.value, python, environment);
   const std::vector<Finding> findings = judge_machine(facts);
   const bool printed = print_to_stdout(

@@ -37,6 +37,11 @@ std::string first_error(std::string_view lines) {
   return {};
 }
 
+/// Before the run has begun: what it waited for.
+void note_signal(int signal_number, const HostTable& table, MessageSink& sink) {
+  sink.note(fmt::format("received {} while {}", signal_name(signal_number), table.waits_for()));
+}
+
 }  // namespace
 
 void stop_by_sigtstp() {
@@ -362,7 +367,7 @@ void Head::signal_arrived(int signal_number) {
   if (!ends) return;
   const bool is_first = end_.signal_number == 0;
   if (is_first) end_.signal_number = signal_number;
-  if (is_first && !run_began_) note_signal(signal_number);
+  if (is_first && !run_began_) note_signal(signal_number, table_, sink_);
   Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr) return;  // all have ended, and only the console is waited for
   const auto end_all = [this] { give_up([](const HostTable::Host&) { return true; }); };
@@ -377,14 +382,9 @@ void Head::signal_arrived(int signal_number) {
 void Head::end_before_start(int signal_number) {
   end_ = {exit_code_of_signal(signal_number), signal_number};
   if (std::holds_alternative<Ending>(phase_)) return loop_.stop();
-  note_signal(signal_number);
+  note_signal(signal_number, table_, sink_);
   phase_ = Ending{};
   output_.when_flushed(kLastWordPatience, [this] { loop_.stop(); });
-}
-
-/// Before the run has begun: what it waited for.
-void Head::note_signal(int signal_number) {
-  sink_.note(fmt::format("received {} while {}", signal_name(signal_number), table_.waits_for()));
 }
 
 void Head::send_to_all(Kind kind, const std::string& payload) {

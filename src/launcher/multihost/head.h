@@ -123,7 +123,6 @@ class Head {
   void send_heartbeat();
   void suspend();
   void end_before_start(int signal_number);
-  void note_signal(int signal_number);
   void send_to_all(NodeFrame::Kind kind, const std::string& payload);
 
   EventLoop& loop_;

@@ -208,8 +208,7 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   if (rendezvous.is_up) rendezvous.name_timeout = std::min(rendezvous.connect_timeout, kOfOneThatIsUp);
   rendezvous.last_call = asked.last_call.value_or(rendezvous.last_call);
   // A lost node that nobody can replace ends the job, which a machine that only pauses is not to do.
-  const bool is_needed = rendezvous.min_nodes == rendezvous.max_nodes && rendezvous.spares == 0;
-  const bool ends_job = is_needed && rendezvous.replacement == Duration::zero();
+  const bool ends_job = needs_all_nodes(rendezvous) && rendezvous.replacement == Duration::zero();
   rendezvous.heartbeat = asked.heartbeat.value_or(ends_job ? kHeartbeatOfNeeded : rendezvous.heartbeat);
   if (asked.uses_etcd()) choose_etcd(asked, rendezvous, plan);
   plan.rendezvous = std::move(rendezvous);

@@ -81,4 +81,7 @@ struct RendezvousPlan {
   bool operator==(const RendezvousPlan&) const = default;
 };
 
+/// The job cannot go on without any of its nodes, unless a lost one is replaced.
+inline bool needs_all_nodes(const RendezvousPlan& plan) { return plan.min_nodes == plan.max_nodes && plan.spares == 0; }
+
 }  // namespace lrun::launcher

@@ -7,7 +7,7 @@
 
 namespace lrun::launcher {
 
-/// What srun tells about tasks that did not end well: 'srun: error: h2: task 1: Exited with exit code 2'.
+/// The end of tasks that did not end well, as srun tells it: 'srun: error: h2: task 1: Exited with exit code 2'.
 struct TaskEnd {
   std::string nodes;  ///< 'h2', 'h[2-3]'
   std::string how;    ///< 'Exited with exit code 2', 'Killed'

@@ -50,8 +50,8 @@ class EventLog {
   /// A worker reported its first training step at `steady_ns` of the steady clock. Called when the attempt is over,
   /// since lrun does not wake up for steps.
   void first_step(int rank, int attempt, std::int64_t steady_ns);
-  /// What the ranks used lately, one line for all: for each in `rank` its number in `memory_kib` and in `cpu_percent`.
-  /// Those that were not measured are left out.
+  /// The CPU and memory that ranks used lately, one line for all: for each in `rank` its number in `memory_kib` and in
+  /// `cpu_percent`. Those that were not measured are left out.
   void used(int attempt, const std::vector<WorkerStatus>& workers);
   void worker_ended(const FailureRecord& record);
   void settling(int rank, Duration moment);

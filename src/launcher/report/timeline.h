@@ -20,7 +20,7 @@ struct Milestone {
   bool operator==(const Milestone&) const = default;
 };
 
-/// What the processes of a rank used at one moment.
+/// The memory and CPU of a rank's processes at one moment.
 struct UsageSample {
   std::int64_t ms = 0;          ///< since the epoch
   std::int64_t memory_kib = 0;  ///< what processes share counts for each

@@ -1,6 +1,5 @@
-// In: a Timeline and the verdict. Out: one HTML page around the plots of timeline_svg.cc and usage_html.cc. `lrun
-// report
-// --html` calls it.
+// In: a Timeline and the verdict. Out: one HTML page around the plots of timeline_svg.cc and usage_html.cc. Called by
+// `lrun report --html`.
 #include "report/timeline_html.h"
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ struct Point {
 };
 using Points = std::vector<Point>;
 
-/// What a chart shows.
+/// The quantity that a chart shows.
 struct Metric {
   std::string_view caption;
   double (*value)(const UsageSample& sample);

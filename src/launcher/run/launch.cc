@@ -100,8 +100,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
 
 /// A run that ended well has something left to say where the end of one task does not end the step.
 bool has_last_words(int code, const LaunchPlan& plan, const Environment& environment) {
-  const std::optional<RendezvousPlan>& rendezvous = plan.rendezvous;
-  const bool may_lose_nodes = rendezvous && (rendezvous->spares > 0 || rendezvous->min_nodes < rendezvous->max_nodes);
+  const bool may_lose_nodes = plan.rendezvous && !needs_all_nodes(*plan.rendezvous);
   return code != 0 || (may_lose_nodes && !outcome_token(environment).empty());
 }
 

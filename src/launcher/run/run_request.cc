@@ -29,8 +29,7 @@ namespace {
 ProgramFacts program_facts(const LaunchRequest& request, const Environment& of_workers) {
   ProgramFacts facts = look_at_program(request.command.front(), of_workers, request.setup.folder.value);
   if (!is_given_to_python(request, facts)) return facts;
-  facts.python = choose_python({request.python.value, request.python.origin}, of_workers, OwnCall::of_this_process(),
-                               FileLook::of_this_host());
+  facts.python = choose_python_here({request.python.value, request.python.origin}, of_workers);
   return facts;
 }
 
@@ -55,13 +54,14 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
     plan.warnings.push_back(
         fmt::format("':' and all behind it are arguments of '{}': a run has one program", request.command.front()));
   }
-  const ProgramText text = text_of(request, program);
-  if (text.is_python && read(text.file) == "") plan.warnings.push_back(fmt::format("'{}' is empty", text.file));
-  if (plan.world_size < 2 || !text.is_python || !spawns_ranks(text.file, read)) return;
+  const ProgramText program_text = text_of(request, program);
+  const std::optional<std::string> script = program_text.is_python ? read(program_text.file) : std::nullopt;
+  if (script == "") plan.warnings.push_back(fmt::format("'{}' is empty", program_text.file));
+  if (plan.world_size < 2 || !script || !spawns_ranks(*script)) return;
   plan.warnings.push_back(
       fmt::format("'{}' starts its ranks itself, with 'mp.spawn', and each of {} workers would do so: run it without "
                   "lrun, or call its function once, with the rank from the variable RANK",
-                  text.file, plan.world_size));
+                  program_text.file, plan.world_size));
 }
 
 /// For somebody who has set RANK or MASTER_ADDR by hand.

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using Paths = std::vector<std::string>;
 using Variables = std::map<std::string, std::string, std::less<>>;
 
-/// A host with these files, all of which may be executed, in /work.
+/// A host with these files, all of which may be executed, in /home/ann/project.
 class MadeUpHost {
  public:
   MadeUpHost& with(const Paths& paths) {
@@ -34,7 +34,7 @@ class MadeUpHost {
 
   [[nodiscard]] PythonChoice python_of(const std::string& typed, const std::string& file, const Variables& variables,
                                        const NamedPython& asked = {}) const {
-    return choose_python(asked, Environment(variables), {typed, file, "/work"}, look());
+    return choose_python(asked, Environment(variables), {typed, file, "/home/ann/project"}, look());
   }
 
  private:
@@ -75,7 +75,7 @@ struct Layout {
 
 std::vector<Layout> layouts() {
   const std::string system = "/usr/bin:/bin";
-  const std::string venv = "/work/.venv";
+  const std::string venv = "/home/ann/project/.venv";
   const std::string of_venv = venv + "/bin/lrun";
   const std::string uvx = "/home/me/.cache/uv/archive-v0/hash";
   const std::string uv_tool = "/home/me/.local/share/uv/tools/lrun";
@@ -293,7 +293,7 @@ std::vector<Layout> layouts() {
       {"no Python", plain, "lrun", local + "/lrun", {{"PATH", local}}, "python3", "PATH"},
       {"no PATH", plain, "/x/lrun", "/x/lrun", {}, "python3", "PATH"},
       {"a relative folder in PATH",
-       MadeUpHost().with({"/work/bin/python3"}),
+       MadeUpHost().with({"/home/ann/project/bin/python3"}),
        "/x/lrun",
        "/x/lrun",
        {{"PATH", "bin"}},
@@ -319,12 +319,14 @@ TEST(PythonChoice, OfEveryLayoutIsTheOneThatUsersMean) {
 }
 
 TEST(PythonChoice, IsTheNamedOneAboveAll) {
-  const MadeUpHost host = MadeUpHost().with_venv("/work/.venv").with({"/work/.venv/bin/lrun"});
-  const Variables active{{"VIRTUAL_ENV", "/work/.venv"}, {"PATH", "/usr/bin"}, {"PYTHON_EXEC", "/opt/python"}};
+  const MadeUpHost host = MadeUpHost().with_venv("/home/ann/project/.venv").with({"/home/ann/project/.venv/bin/lrun"});
+  const Variables active{
+      {"VIRTUAL_ENV", "/home/ann/project/.venv"}, {"PATH", "/usr/bin"}, {"PYTHON_EXEC", "/opt/python"}};
   const auto choice = [&](const NamedPython& asked) { return host.python_of(".venv/bin/lrun", "", active, asked); };
   EXPECT_EQ(choice({}), (PythonChoice{"/opt/python", "/opt/python", "PYTHON_EXEC", true}));
   EXPECT_EQ(choice({"/py/python", "--python"}), (PythonChoice{"/py/python", "/py/python", "--python", true}));
-  EXPECT_EQ(choice({"env/bin/python", "--python"}).program, "/work/env/bin/python") << "--chdir does not change it";
+  EXPECT_EQ(choice({"env/bin/python", "--python"}).program, "/home/ann/project/env/bin/python")
+      << "--chdir does not change it";
   EXPECT_EQ(choice({"python3.12", "LRUN_PYTHON"}).program, "python3.12") << "each host looks in its PATH";
 }
 

@@ -69,11 +69,12 @@ TEST(WorkerCommand, LeavesAScriptThatWasTypedAsAPathToItsFirstLine) {
 TEST(WorkerCommand, TakesThePythonOfAContainerThere) {
   LaunchRequest request = request_of({"t.py"});
   request.setup.wrappers = {{{"podman", "run", "image"}, {}, "--wrap"}};
-  EXPECT_EQ(command_of(request, {.python = {"/work/.venv/bin/python"}}), (Words{"python3", "-u", "t.py"}));
+  EXPECT_EQ(command_of(request, {.python = {"/home/ann/project/.venv/bin/python"}}), (Words{"python3", "-u", "t.py"}));
   const PythonChoice named{"/opt/python", "/opt/python", "--python", true};
   EXPECT_EQ(command_of(request, {.python = named}), (Words{"/opt/python", "-u", "t.py"}));
   request.setup.wrappers = {{{"nsys", "profile"}, {}, "--wrap"}};
-  EXPECT_EQ(command_of(request, {.python = {"/work/.venv/bin/python"}}).front(), "/work/.venv/bin/python");
+  EXPECT_EQ(command_of(request, {.python = {"/home/ann/project/.venv/bin/python"}}).front(),
+            "/home/ann/project/.venv/bin/python");
 }
 
 TEST(WorkerCommand, NoPythonExecutesWhateverItIs) {
