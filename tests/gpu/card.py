@@ -97,3 +97,9 @@ def hint(stderr):
     """The last hint of lrun."""
     hints = [line for line in stderr.splitlines() if line.startswith("lrun: hint: ")]
     return hints[-1] if hints else ""
+
+
+def end_of_rank(stderr):
+    """The last note of lrun that says how long a rank ran, and where."""
+    notes = [line for line in stderr.splitlines() if line.startswith("lrun: note: rank ") and " ran for " in line]
+    return notes[-1] if notes else ""

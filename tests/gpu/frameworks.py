@@ -174,8 +174,6 @@ def two_ranks_on_one_gpu_are_told_that_nccl_refuses_them():
     told = verdict(ended.stderr)
     expect("NCCL: Duplicate GPU detected" in told, f"the verdict does not say why NCCL refuses: {ended.stderr}")
     expect("two ranks use the same GPU" in hint(ended.stderr), ended.stderr)
-    shown = [line for line in ended.stderr.splitlines() if line.startswith("  | ") and "Duplicate GPU detected" in line]
-    expect(shown, f"the reason is not shown below the verdict: {ended.stderr}")
     return {"verdict": told, "hint": hint(ended.stderr), "free_after_s": expect_free()}
 
 

@@ -15,12 +15,13 @@ SHOW = ["sh", "-c", 'echo "rank=$RANK local=$LOCAL_RANK devices=$LRUN_DEVICES ki
         'visible=${CUDA_VISIBLE_DEVICES-unset}"']
 TIMES = 7
 
-# Rank 0 computes all the time, rank 1 only holds memory.
+# Rank 0 computes all the time; rank 1 has computed once, and holds 256 MiB more.
 TWO_RANKS = """
 import os, time, torch
 rank = int(os.environ["RANK"])
 kept = torch.ones((1 + rank) << 28, dtype=torch.uint8, device="cuda:0")
 work = torch.ones(4096, 4096, device="cuda:0")
+work @ work  # takes the memory that products want
 torch.cuda.synchronize()
 print("rank", rank, "is up", flush=True)
 end = time.monotonic() + 60

@@ -18,8 +18,6 @@
 #include <vector>
 
 #include "runtime/support/repeatable_net.h"
-#include "runtime/support/thread_ranks.h"
-#include "support/temporary_folder.h"
 
 // A training of two ranks that is saved on devices of one kind and goes on on those of another.
 namespace lrun::test::moves {
@@ -107,45 +105,25 @@ inline std::vector<at::Tensor> train(Session& session, const std::filesystem::pa
   return result;
 }
 
-/// The device of a rank. Ranks share a GPU of CUDA's, as there may be one only.
-inline std::string device_of(const std::string& kind, int rank) {
-  if (kind == "cpu") return kind;
-  return kind + ":" + std::to_string(kind == "cuda" ? 0 : rank);
-}
+/// Goes on with two ranks on devices of a kind where the folder says, as train() does. \return  what train() does, of rank 0
+/// or of the rank that calls it.
+using TrainOn = std::function<std::vector<at::Tensor>(const std::string& kind, const std::filesystem::path& folder,
+                                                      std::uint64_t last, Reads reads)>;
 
-/// Of rank 0.
-inline std::vector<at::Tensor> train_on(const std::string& kind, const std::string& strategy,
-                                        const std::filesystem::path& folder, std::uint64_t last,
-                                        Reads reads = Reads::kBeforeWrap) {
-  std::vector<at::Tensor> result;
-  run_sessions(
-      kRanks,
-      [&](Session& session) {
-        auto own = train(session, folder, last, reads);
-        if (session.is_rank_zero()) result = std::move(own);
-      },
-      [&](int rank) {
-        SessionOptions options{.banner = false};
-        options.strategy = strategy;
-        options.devices = {device_of(kind, rank)};
-        return options;
-      });
-  return result;
-}
-
-/// Saved on devices `from`, a training goes on on `to` as one that was never stopped, and is read again on `from`.
-inline void expect_to_go_on(const std::string& strategy, const std::string& from, const std::string& to, Reads reads) {
-  const TemporaryFolder folder;
-  const auto expected = train_on("cpu", strategy, folder / "straight", kLast);
-  train_on(from, strategy, folder / "moved", kSaved);
-  const auto actual = train_on(to, strategy, folder / "moved", kLast, reads);
+/// Saved on devices `from`, a training goes on on `to` as one that was never stopped, and is read again on `from`. All is
+/// kept in `folder`, which is empty.
+inline void expect_to_go_on(const TrainOn& train_on, const std::filesystem::path& folder, const std::string& from,
+                            const std::string& to, Reads reads) {
+  const auto expected = train_on("cpu", folder / "straight", kLast, reads);
+  train_on(from, folder / "moved", kSaved, reads);
+  const auto actual = train_on(to, folder / "moved", kLast, reads);
   const double limit = from == "cuda" || to == "cuda" ? 1e-9 : 1e-12;  // a GPU rounds otherwise
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t index = 0; index < actual.size(); ++index) {
     EXPECT_TRUE(at::allclose(actual[index], expected[index], limit, limit))
         << index << ": " << actual[index] << expected[index];
   }
-  const auto back = train_on(from, strategy, folder / "moved", kLast);  // nothing is left to do but to load
+  const auto back = train_on(from, folder / "moved", kLast, reads);  // nothing is left to do but to load
   for (std::size_t index = 0; index < back.size(); ++index) {
     EXPECT_TRUE(back[index].equal(actual[index])) << index << ": " << back[index] << actual[index];
   }
