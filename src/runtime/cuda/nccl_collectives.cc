@@ -297,12 +297,9 @@ class NcclCollectives final : public GroupMember {
   InFlight note(const char* name, const Call& call) {
     group_.note(call);
     const SteadyTime now = std::chrono::steady_clock::now();
-    InFlight work{++sequence_,
-                  std::string(name) + " #" + std::to_string(sequence_),
-                  now,
-                  now + timeout(),
-                  std::make_shared<Mark>(),
-                  std::make_shared<Mark>()};
+    InFlight work{
+        ++sequence_,   std::string(name) + " #" + std::to_string(sequence_), now, now + timeout(), marks_->take(),
+        marks_->take()};
     {
       const std::lock_guard lock(mutex_);
       in_flight_.push_back(work);
@@ -421,6 +418,7 @@ class NcclCollectives final : public GroupMember {
   const c10::DeviceIndex device_;
   const c10::cuda::CUDAStream stream_;
   NcclCommunicator communicator_;
+  const std::shared_ptr<Marks> marks_ = std::make_shared<Marks>();
   std::uint64_t sequence_ = 0;
   SteadyTime next_comparison_{};  // of the watchdog
   at::Tensor barrier_;

@@ -225,6 +225,24 @@ TEST(NcclOnStandIn, EndsTheWaitForARankThatIsSilent) {
   expect_order();
 }
 
+TEST(NcclOnStandIn, EndsACopyThatWaitsInTheDriverForARankThatIsSilent) {
+  begin_run(1, 1ms);
+  SharedCounter timed_out;
+  const auto body = [&](Collectives& group) {
+    at::Tensor tensor = at::ones({3}, on_device_of(group));
+    group.all_reduce(tensor, ReduceOp::kSum)->wait();
+    if (group.rank() == 1) return timed_out.wait_for(1);
+    group.all_reduce(tensor, ReduceOp::kSum)->wait();
+    static_cast<void>(tensor.cpu());
+    const std::string error = text_of_error([&] { group.barrier(); });
+    timed_out.add();
+    require(error.starts_with("CollectiveTimeout: all_reduce #2 did not finish within 1000 ms: rank 1 did not call it"),
+            error);
+  };
+  EXPECT_THAT(run_on_stand_in(2, body, 1s), Each(std::string()));
+  expect_order();
+}
+
 TEST(NcclOnStandIn, EndsTheWaitForARankThatIsSilentFromTheBeginning) {
   begin_run(1, 1ms);
   SharedCounter timed_out;

@@ -2,8 +2,13 @@
 // for the machine, and CUDA's errors: the injected one, and that of a broken device.
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
 #include <utility>
 
 #include "runtime/stand_in/machine.h"
@@ -52,6 +57,21 @@ int check_stream(std::uint64_t stream) {
   return cudaErrorInvalidResourceHandle;
 }
 
+using DriverLock = std::shared_timed_mutex;
+
+/// As seen in CUDA's driver: a thread that waits for the GPU shares a lock of its process, which is a device's here,
+/// and one that makes or destroys an event wants it alone.
+DriverLock& driver_lock() {
+  static std::array<DriverLock, kDevices> locks;
+  return locks.at(static_cast<std::size_t>(current_device()));
+}
+
+[[nodiscard]] std::unique_lock<DriverLock> change_events(const std::string& function) {
+  std::unique_lock lock(driver_lock(), std::chrono::seconds(kLongestWaitSeconds));
+  if (!lock) report_misuse(function + " waits for a thread that waits for the GPU");
+  return lock;
+}
+
 int copy(void* to, const void* from, std::size_t bytes, std::uint64_t stream, bool waits) {
   if (const int error = check_stream(stream)) return error;
   DeviceWork work{.name = "a copy", .run = [=] { std::memmove(to, from, bytes); }};
@@ -61,6 +81,7 @@ int copy(void* to, const void* from, std::size_t bytes, std::uint64_t stream, bo
   if (to_device) work.accesses.push_back({to, bytes, true});
   add_work(stream, std::move(work));
   const bool is_late = from_device && to_device && !waits;
+  const std::shared_lock driver(driver_lock());
   if (!is_late && !wait_for_stream(stream)) return cudaErrorLaunchTimeout;
   return error_of_device(device_of_stream(stream));
 }
@@ -131,6 +152,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaDeviceSynchronize() {
   LRUN_ENTER();
+  const std::shared_lock driver(driver_lock());
   if (!wait_for_device(current_device())) return answer(cudaErrorLaunchTimeout);
   return answer(error_of_device(current_device()));
 }
@@ -179,6 +201,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   LRUN_ENTER();
   if (const int error = check_stream(stream_of(stream))) return answer(error);
+  const std::shared_lock driver(driver_lock());
   if (!wait_for_stream(stream_of(stream))) return answer(cudaErrorLaunchTimeout);
   return answer(error_of_device(device_of_stream(stream_of(stream))));
 }
@@ -203,6 +226,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
   const void* caller = __builtin_return_address(0);
   LRUN_ENTER();
+  const auto driver = change_events(__func__);
   const bool is_ours = library_of(caller) != "libc10_cuda.so";  // the allocator of LibTorch keeps its events
   *event = handle_of<cudaEvent_t>(make_event(current_device(), is_ours));
   return cudaSuccess;
@@ -210,6 +234,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   LRUN_ENTER();
+  const auto driver = change_events(__func__);
   return answer(destroy_event(number_of(event)) ? cudaSuccess : cudaErrorInvalidResourceHandle);
 }
 
@@ -226,6 +251,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   LRUN_ENTER();
+  const std::shared_lock driver(driver_lock());
   const int reached = wait_for_event(number_of(event));
   if (reached <= 0) return answer(reached < 0 ? cudaErrorInvalidResourceHandle : cudaErrorLaunchTimeout);
   return answer(error_of_device(current_device()));

@@ -105,17 +105,17 @@ inline std::vector<at::Tensor> train(Session& session, const std::filesystem::pa
   return result;
 }
 
-/// Goes on with two ranks on devices of a kind where the folder says, as train() does. \return  what train() does, of rank 0
-/// or of the rank that calls it.
+/// Goes on with two ranks on devices of a kind where the folder says, as train() does. \return  what train() does, of
+/// rank 0 or of the rank that calls it.
 using TrainOn = std::function<std::vector<at::Tensor>(const std::string& kind, const std::filesystem::path& folder,
                                                       std::uint64_t last, Reads reads)>;
 
-/// Saved on devices `from`, a training goes on on `to` as one that was never stopped, and is read again on `from`. All is
-/// kept in `folder`, which is empty.
+/// Saved on devices `from`, a training goes on on `to` as one that was never stopped, and is read again on `from`. All
+/// is kept in `folder`, which is empty.
 inline void expect_to_go_on(const TrainOn& train_on, const std::filesystem::path& folder, const std::string& from,
                             const std::string& to, Reads reads) {
-  const auto expected = train_on("cpu", folder / "straight", kLast, reads);
-  train_on(from, folder / "moved", kSaved, reads);
+  const auto expected = train_on("cpu", folder / "straight", kLast, Reads::kBeforeWrap);
+  train_on(from, folder / "moved", kSaved, Reads::kBeforeWrap);
   const auto actual = train_on(to, folder / "moved", kLast, reads);
   const double limit = from == "cuda" || to == "cuda" ? 1e-9 : 1e-12;  // a GPU rounds otherwise
   ASSERT_EQ(actual.size(), expected.size());
@@ -123,7 +123,7 @@ inline void expect_to_go_on(const TrainOn& train_on, const std::filesystem::path
     EXPECT_TRUE(at::allclose(actual[index], expected[index], limit, limit))
         << index << ": " << actual[index] << expected[index];
   }
-  const auto back = train_on(from, folder / "moved", kLast, reads);  // nothing is left to do but to load
+  const auto back = train_on(from, folder / "moved", kLast, Reads::kBeforeWrap);  // nothing is left to do but to load
   for (std::size_t index = 0; index < back.size(); ++index) {
     EXPECT_TRUE(back[index].equal(actual[index])) << index << ": " << back[index] << actual[index];
   }
