@@ -90,6 +90,10 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
   EXPECT_EQ(unknown.wait().code, 125);
   EXPECT_EQ(unknown.err(), "lrun: error: no run 'nope' in '" + run.state().string() +
                                "'\nlrun: hint: the last ones are '" + id + "'\n");
+  Beside last(run, {"status", "last"});
+  EXPECT_EQ(last.wait().code, 125);
+  EXPECT_EQ(last.err(), "lrun: error: no run 'last' in '" + run.state().string() +
+                            "'\nlrun: hint: leave 'last' out: without a name the last run is meant\n");
 }
 
 TEST(Status, TellsAStoppedWorkerFromOneThatRuns) {

@@ -181,6 +181,9 @@ TEST(ReplacedVariables, AreToldWhereTheyDescribeAnotherWorld) {
   LrunProcess number({"true"}, {.environment = {{"WORLD_SIZE", "2"}}});
   EXPECT_EQ(number.wait().code, 0);
   EXPECT_EQ(number.err(), "lrun: note: workers get this run's values in place of 'WORLD_SIZE=2'\n");
+  LrunProcess port({"true"}, {.environment = {{"MASTER_PORT", "29600"}}});
+  EXPECT_EQ(port.wait().code, 0);
+  EXPECT_EQ(port.err(), "lrun: note: workers get this run's values in place of 'MASTER_PORT=29600'\n");
   LrunProcess same({"--devices", "2", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(same.wait().code, 0);
   EXPECT_EQ(same.err(), "");

@@ -31,7 +31,8 @@ std::optional<std::string> nearest_word(std::string_view word, const std::vector
   constexpr std::size_t kLongestWord = 64;  // the distance is quadratic; nobody misspells a longer one
   if (word.empty() || word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  std::size_t best_distance = std::max<std::size_t>(1, letters / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestWord) continue;
     const std::size_t distance = edit_distance(word, candidate);

@@ -10,7 +10,8 @@
 namespace lrun::inline core {
 
 /// The candidate most like `word` by edit distance (insert, delete, replace, swap of neighbours; '-' and '_' are
-/// equal), for "did you mean". Empty when none is near: at most a third of the word's letters may differ.
+/// equal), for "did you mean". Empty when none is near: at most a third of the word's letters may differ, where dashes
+/// at its begin do not count.
 std::optional<std::string> nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "did you mean 'ddp'?"

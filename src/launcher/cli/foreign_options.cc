@@ -101,6 +101,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--label", "--output prefix"},
     {"-l", "--output prefix"},
     {"--tag-output", "--output prefix"},
+    {"-tag-output", "--output prefix"},
     {"--log-file", "--log-dir"},
     {"--logs", "--log-dir"},
     {"--save-logs", "leave it out: logs are kept, and 'lrun logs' shows them"},

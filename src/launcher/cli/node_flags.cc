@@ -8,6 +8,7 @@
 #include "cli/read_value.h"
 #include "cli/rendezvous_conf.h"
 #include "cluster/allocation.h"
+#include "cluster/slurm_lists.h"
 
 namespace lrun::launcher {
 namespace {
@@ -58,9 +59,21 @@ std::string endpoint_in(const std::string& text) {
   return parse_endpoint(endpoint) ? endpoint : "localhost:29400";
 }
 
+/// The first host, with the port, of a list such as 'node[01-02]:29500'. Empty: it is no such list.
+std::string first_of_range(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const std::size_t bracket = text.find('[');
+  if (colon == std::string::npos || bracket == 0 || bracket > colon) return {};
+  const auto hosts = parse_slurm_hosts(text.substr(0, colon));
+  return hosts && !hosts->empty() ? hosts->front() + text.substr(colon) : std::string();
+}
+
 /// Several endpoints, with commas, are the members of an etcd. As in torchrun, an empty value is no endpoint.
 void set_endpoint(const GivenValue& given, LaunchRequest& request) {
   if (trimmed(given.text).empty()) return;
+  if (const std::string first = first_of_range(given.text); !first.empty()) {
+    refuse(given, "names several hosts; all nodes meet at one of them", example(given, first));
+  }
   std::vector<Endpoint> endpoints;
   for (const std::string& field : fields_of(given.text)) {
     auto endpoint = parse_endpoint(field);

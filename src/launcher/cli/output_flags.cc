@@ -4,6 +4,7 @@
 
 #include "base/split.h"
 #include "cli/flag_groups.h"
+#include "cli/foreign_options.h"
 #include "cli/read_value.h"
 
 namespace lrun::launcher {
@@ -20,9 +21,10 @@ template <Setting<RankStreams> OutputRequest::*field>
 void set_streams(const GivenValue& given, LaunchRequest& request) {
   const auto streams = parse_rank_streams(given.text);
   if (!streams) {
+    const std::string foreign = hint_about_foreign_option("-t" + given.text);  // mpirun's '-tag-output'
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
-           example(given, "3"));
+           foreign.empty() ? example(given, "3") : foreign);
   }
   // '0' is the default. As a value that was given it would switch lrun to torchrun's way of printing lines.
   if (*streams != RankStreams{}) request.output.*field = setting(given, *streams);

@@ -239,6 +239,7 @@ struct OtherName {
 constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kLogs, "-n", "--tail"},
     {VerbRequest::Kind::kLogs, "--lines", "--tail"},
+    {VerbRequest::Kind::kLogs, "--head", "lrun logs | head"},
     {VerbRequest::Kind::kLogs, "--stdout", "--stream stdout"},
     {VerbRequest::Kind::kLogs, "--stderr", "--stream stderr"},
     {VerbRequest::Kind::kStatus, "-f", "--watch"},

@@ -210,6 +210,9 @@ std::vector<Host> parse_host_list(std::string_view text, const std::string& writ
 }
 
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& path) {
+  if (text.find('\0') != std::string_view::npos) {
+    throw UserError(fmt::format("hostfile '{}' is not a text", path), "write a line 'a slots=4' for each host");
+  }
   HostCollection hosts;
   std::size_t number = 0;
   for (std::string_view rest = text; !rest.empty();) {

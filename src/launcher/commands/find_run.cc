@@ -63,6 +63,10 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
                     "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
                         "'; the other verbs show every rank");
   }
+  if (name == "last" || name == "latest" || name == "newest") {
+    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
+                    "leave '" + name + "' out: without a name the last run is meant");
+  }
   throw UserError(
       "no run '" + name + "' in '" + state_folder.string() + "'",
       runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));

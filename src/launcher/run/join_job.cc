@@ -109,7 +109,7 @@ class RendezvousWait : public JobEvents {
 
   void waiting(const std::string& text) override {
     last_told_ = text;
-    if (speaks_for_job(plan_) && told_.is_worth_a_line(text)) tell(text);
+    if (speaks_for_job(plan_) && told_.is_worth_a_line(text)) tell(text + time_left());
   }
   /// The job runs without this node, which waits as long as the job runs.
   void spare(const std::string& text) override {
@@ -202,6 +202,13 @@ class RendezvousWait : public JobEvents {
 
   void tell(const std::string& text) {
     output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
+  }
+
+  /// '; for 9m50s more'. Empty where the wait has no end.
+  [[nodiscard]] std::string time_left() const {
+    if (!limit_.armed()) return {};
+    const Duration left = std::max(Duration::zero(), std::chrono::ceil<Duration>(limit_at_ - steady_now()));
+    return fmt::format("; for {} more", format_elapsed(left));
   }
 
   /// As far as this launcher knows: the leader tells at intervals which launchers are there.

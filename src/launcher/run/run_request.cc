@@ -71,12 +71,16 @@ void note_replaced_variables(const LaunchPlan& plan, const Environment& of_worke
   if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
 }
 
-/// True for somebody who says the number of ranks, or starts each by hand: WORLD_SIZE is of another world than this
-/// run's, which does not read it.
+/// True for somebody who says the number of ranks or where they meet, or starts each by hand: WORLD_SIZE or MASTER_PORT
+/// is of another world than this run's, which does not read it.
 bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) {
-  const auto ranks = of_workers.get("WORLD_SIZE");
-  const bool by_hand = ranks && !plan.rendezvous && !is_worker(of_workers);
-  return by_hand && *ranks != std::to_string(plan.world_size);
+  if (plan.rendezvous || is_worker(of_workers)) return false;
+  const auto is_other = [&](const char* name, const std::string& own) {
+    const auto value = of_workers.get(name);
+    return value && *value != own;
+  };
+  return is_other("WORLD_SIZE", std::to_string(plan.world_size)) ||
+         is_other("MASTER_PORT", std::to_string(plan.master_port.value_or(0)));
 }
 
 /// A plan that does without what this node lacks, by which the other nodes of its job are reached. Empty: there is

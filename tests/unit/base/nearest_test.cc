@@ -17,6 +17,7 @@ TEST(NearestWord, TreatsDashAndUnderscoreAlike) {
 
 TEST(NearestWord, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(nearest_word("--bogus", {"--devices", "--strategy"}), std::nullopt);
+  EXPECT_EQ(nearest_word("--nope", {"--role"}), std::nullopt) << "two letters of four";
   EXPECT_EQ(nearest_word("", {"a"}), std::nullopt);
   EXPECT_EQ(nearest_word(std::string(100'000, 'x'), {"xx"}), std::nullopt) << "bounded work for any input";
 }

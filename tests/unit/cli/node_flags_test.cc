@@ -36,6 +36,12 @@ TEST(NodeFlags, RefuseAnEndpointThatCannotBeRead) {
   }
 }
 
+TEST(NodeFlags, RefuseAnEndpointOfSeveralHostsAndNameTheFirst) {
+  EXPECT_EQ(refusal({"--rdzv-endpoint", "n[07-09,12]:29500", "p"}),
+            "lrun: error: '--rdzv-endpoint n[07-09,12]:29500': names several hosts; all nodes meet at one of them\n"
+            "lrun: hint: for example '--rdzv-endpoint n07:29500'\n");
+}
+
 TEST(NodeFlags, RefuseAUrlAndNameTheEndpointInIt) {
   EXPECT_EQ(refusal({"--rdzv-endpoint", "http://node0:29500/", "p"}),
             "lrun: error: '--rdzv-endpoint http://node0:29500/': it is a URL, and not HOST:PORT\n"

@@ -101,6 +101,8 @@ TEST(Hostfile, NamesTheLineThatCannotBeRead) {
   EXPECT_THAT(refusal([] { return parse_hostfile("a:4 slots=4", "hosts"); }), mentions({"1", "'slots=4'"}));
   EXPECT_EQ(refusal([] { return parse_hostfile("# none\n", "hosts"); }),
             "hostfile 'hosts' names no host | write a line 'a slots=4' for each");
+  EXPECT_EQ(refusal([] { return parse_hostfile(std::string_view("\x7f\0ELF", 5), "lrun"); }),
+            "hostfile 'lrun' is not a text | write a line 'a slots=4' for each host");
 }
 
 TEST(HostFilter, KeepsOrDropsHostsAndDevices) {
