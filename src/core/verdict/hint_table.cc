@@ -137,6 +137,11 @@ constexpr HintRule kRules[] = {
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"local-rank-argument", "arguments are required: --local", "",
      "'--compat=torch.distributed.launch' gives it; or read LOCAL_RANK from the environment"},
+    {"foreign-rank", "KeyError: 'SLURM_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'OMPI_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'PMI_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"cpu-device-ids", "DistributedDataParallel device_ids", "",
+     "on CPUs, call DistributedDataParallel without device_ids"},
     {"missing-rank", "environment variable RANK expected", "", "the program cleared its environment: lrun sets RANK"},
 };
 
@@ -171,6 +176,7 @@ std::string hint_of_silent_fault(const FailureRecord& record, bool in_python, bo
 
 std::string_view hint_of_signal(int signal_number) {
   switch (signal_number) {
+    case SIGTERM:
     case SIGKILL:
       return "lrun did not send it: check the scheduler's log and 'dmesg' for what did";
     case SIGBUS:

@@ -35,13 +35,19 @@ std::string place_of(const std::string& path, const toml::source_region& source)
 
 bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; }
 
-[[noreturn]] void refuse_name(const std::string& place, const std::string& name) {
+[[noreturn]] void refuse_name(const std::string& place, const std::string& name, bool is_section) {
+  const std::string problem = fmt::format("{}: unknown setting '{}'", place, name);
+  if (is_section) throw UserError(problem, fmt::format("settings have no sections: leave the line '[{}]' out", name));
+  if (name == "program" || name == "script" || name == "command") {
+    throw UserError(problem, "PROGRAM and its arguments stand on the command line");
+  }
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     if (!is_setting(flag)) continue;
     for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
   }
-  throw choice_error(fmt::format("{}: unknown setting '{}'", place, name), name, names,
+  const bool is_variable = lower_case(name).starts_with("lrun_");
+  throw choice_error(problem, is_variable ? lower_case(name).substr(5) : name, names,
                      "settings are the long options of 'lrun --help' without their dashes");
 }
 
@@ -89,7 +95,7 @@ class ConfigReader {
     const std::string place = place_of(path_, node.source());
     const std::size_t at = std::min(key.find('@'), key.size());
     const Flag* const flag = find_setting(key.substr(0, at));
-    if (flag == nullptr || (at < key.size() && !flag->per_rank)) refuse_name(place, key);
+    if (flag == nullptr || (at < key.size() && !flag->per_rank)) refuse_name(place, key, node.is_table());
     const GivenValue given{flag, {}, Source::kConfig, key, place, key.substr(std::min(at + 1, key.size()))};
     if (flag->repeatable && node.is_array()) {
       for (const toml::node& element : *node.as_array()) add(given, element, {});
@@ -145,6 +151,19 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   throw UserError(fmt::format("{}:{}: not TOML: a byte that is not UTF-8", path, line), "save the file as UTF-8");
 }
 
+/// What to do about a line that is not TOML. \param place  of the first wrong character, from 0
+std::string hint_about_line(std::string_view line, std::size_t place, const std::string& description) {
+  if (description.find("redefine") != std::string::npos) return "it was given before: leave one of the two out";
+  const std::size_t equals = line.find('=');
+  const bool is_value = equals != std::string_view::npos && place > equals;
+  if (!is_value) return "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'";
+  const std::string_view value = trimmed(line.substr(equals + 1));
+  if (value.empty())
+    return fmt::format("write the value behind '=', or leave '{}' out", trimmed(line.substr(0, equals)));
+  const bool has_curly_quote = value.find("%E2%80%9") != std::string_view::npos;
+  return fmt::format("a text stands in {}quotes, as in 'strategy = \"ddp\"'", has_curly_quote ? "plain " : "");
+}
+
 /// \param ascii  the text that toml++ has read.
 [[noreturn]] void refuse_text(std::string_view ascii, const std::string& path, const toml::parse_error& error) {
   const std::vector<std::string> lines = split_lines(ascii);
@@ -152,13 +171,11 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   const std::string_view line = at.line <= lines.size() ? std::string_view(lines[at.line - 1]) : std::string_view();
   const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
-  const std::size_t equals = line.find('=');
-  const bool is_bare_word =
-      equals != std::string_view::npos && at.column > equals + 1 && trimmed(rest).find_first_of("\"'[{") != 0;
+  const std::string description = from_ascii(error.description());
   throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
-                              beyond_ascii ? "a non-ASCII character outside quotes" : from_ascii(error.description())),
-                  is_bare_word ? "a text stands in quotes, as in 'strategy = \"ddp\"'"
-                               : "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'");
+                              beyond_ascii ? "a non-ASCII character outside quotes" : description),
+                  path.ends_with(".py") ? fmt::format("'{}' is taken for the file of settings of '--config'", path)
+                                        : hint_about_line(line, at.column - 1, description));
 }
 
 }  // namespace

@@ -21,14 +21,22 @@ constexpr std::string_view kLineOfPython =
     "a line of Python is run with 'lrun python -c LINE'; '--bind core' gives each worker an equal share of the CPUs";
 constexpr std::string_view kOwnRank = "leave it out: each worker finds its own in LOCAL_RANK and RANK";
 
+constexpr std::string_view kBackend =
+    "PROGRAM names it, as in init_process_group(\"gloo\"); '--process_group_backend' is for programs of liblrun";
+constexpr std::string_view kOfPython =
+    "options of Python stand behind its name: 'lrun [options] python3 -W ... PROGRAM'";
+constexpr std::string_view kOneVariable = "write '--env NAME=VALUE'";
+constexpr std::string_view kInForeground =
+    "'nohup lrun ... &' starts it in the background, and 'lrun logs -f' shows what it prints";
+
 struct ForeignName {
   std::string_view theirs;
   std::string_view ours;  ///< an option, or else the whole hint
 };
 
 constexpr ForeignName kForeignNames[] = {
-    {"--backend", "--process_group_backend"},
-    {"--dist-backend", "--process_group_backend"},
+    {"--backend", kBackend},
+    {"--dist-backend", kBackend},
     {"--cpu", "--accelerator cpu"},
     {"--use-cpu", "--accelerator cpu"},
     {"--cuda", "--accelerator gpu"},
@@ -54,9 +62,17 @@ constexpr ForeignName kForeignNames[] = {
     {"--num-workers", "--nproc-per-node"},
     {"--slots-per-host", "--nproc-per-node"},
     {"--ppn", "--nproc-per-node"},
+    {"-ppn", "--nproc-per-node"},
+    {"--n", "-n"},
     {"--npernode", "--nproc-per-node"},
     {"--world-size", "--nproc-per-node"},
     {"-c", kLineOfPython},
+    {"-u", "leave it out: what Python prints is shown at once"},
+    {"-W", kOfPython},
+    {"-X", kOfPython},
+    {"-O", kOfPython},
+    {"-B", kOfPython},
+    {"--num-cpu-threads-per-process", "--env OMP_NUM_THREADS=N"},
     {"--cpus-per-task", kCpus},
     {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
     {"--nodes", "--num_nodes"},
@@ -78,6 +94,8 @@ constexpr ForeignName kForeignNames[] = {
     {"-w", "-H"},
     {"-machinefile", "--hostfile"},
     {"--machinefile", "--hostfile"},
+    {"--rankfile", "'--hostfile' names the hosts, and '--bind' gives workers their CPUs"},
+    {"--local", "--standalone"},
     {"--restart", "--max-restarts"},
     {"--restarts", "--max-restarts"},
     {"--retries", "--max-restarts"},
@@ -90,7 +108,8 @@ constexpr ForeignName kForeignNames[] = {
     {"-f", "--config"},
     {"-e", "'--env NAME=VALUE' sets a variable, and '--log-dir DIR' writes a file for each rank"},
     {"-x", "--env"},
-    {"--genv", "--env"},
+    {"--genv", kOneVariable},
+    {"-genv", kOneVariable},
     {"--env-file", "write '--env NAME=VALUE' for each variable, or read the file in the shell"},
     {"--mca", "leave it out, or set it for MPI with '--env OMPI_MCA_NAME=VALUE'"},
     {"--cwd", "--chdir"},
@@ -110,6 +129,10 @@ constexpr ForeignName kForeignNames[] = {
     {"--rank0", "--output rank0"},
     {"--output-filename", "--log-dir"},
     {"--log-level", "--verbose"},
+    {"--debug", "'--debug-rank 0' runs rank 0 in a debugger, and '--verbose' shows more of lrun"},
+    {"--detach", kInForeground},
+    {"--daemon", kInForeground},
+    {"-it", "'--pty' gives each worker a terminal, and '--stdin' rank 0 the input"},
     {"--report-bindings", "--dry-run"},
     {"--deepspeed", kOfProgram},
     {"--mixed-precision",
@@ -136,7 +159,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--qos", kOfSlurm},
     {"--constraint", kOfSlurm},
     {"--partition", kOfSlurm},
-    {"-p", kOfSlurm},
+    {"-p", "a partition is given to sbatch, salloc or srun, which start lrun; '-n' is the number of workers"},
     {"--usage", "-h"},
     {"-?", "-h"},
     {"-V", "--version"},

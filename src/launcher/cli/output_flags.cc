@@ -21,7 +21,10 @@ template <Setting<RankStreams> OutputRequest::*field>
 void set_streams(const GivenValue& given, LaunchRequest& request) {
   const auto streams = parse_rank_streams(given.text);
   if (!streams) {
-    const std::string foreign = hint_about_foreign_option("-t" + given.text);  // mpirun's '-tag-output'
+    const bool is_number = given.origin == "-t" && whole_number<int>(given.text);
+    const std::string foreign = is_number
+                                    ? "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer"
+                                    : hint_about_foreign_option("-t" + given.text);  // mpirun's '-tag-output'
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
            foreign.empty() ? example(given, "3") : foreign);
@@ -53,6 +56,9 @@ void set_max_file_bytes(const GivenValue& given, LaunchRequest& request) {
 void set_log_dir(const GivenValue& given, LaunchRequest& request) {
   if (is_empty_variable(given)) return;
   if (given.text.empty()) refuse(given, "the name of a directory is missing", "use '/dev/null' for no log files");
+  if (given.text.find("://") != std::string::npos) {
+    refuse(given, "a URL, and no folder of this host", "name a folder, and copy it there when the run is over");
+  }
   request.log_dir = setting(given, given.text);
 }
 

@@ -60,6 +60,29 @@ std::string with_short_unit(std::string_view text) {
   return text.find("ms") == std::string_view::npos && parse_duration(time) ? time : std::string();
 }
 
+/// '90m' for '1h30m', '5m' for Slurm's '00:05:00'. Empty where that is no time either.
+std::string sum_of_parts(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t colons = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
+  Duration sum{};
+  for (std::size_t part = 0; !text.empty(); ++part) {
+    const std::size_t number_end = std::min(text.find_first_not_of(kDigits), text.size());
+    std::size_t end = std::min(text.find_first_of(kDigits, number_end), text.size());
+    std::string piece(text.substr(0, end));
+    if (colons > 0) {
+      if (colons > 2 || number_end == 0 || (number_end < text.size() && text[number_end] != ':')) return {};
+      end = std::min(number_end + 1, text.size());
+      piece =
+          std::string(text.substr(0, number_end)) + "smh"[std::min<std::size_t>(colons - std::min(part, colons), 2)];
+    }
+    const auto duration = parse_duration(piece);
+    if (!duration || piece.find_first_not_of(kDigits) == std::string::npos) return {};
+    sum += *duration;
+    text.remove_prefix(end);
+  }
+  return format_duration(sum);
+}
+
 }  // namespace
 
 Duration duration_of(const GivenValue& given) {
@@ -69,7 +92,8 @@ Duration duration_of(const GivenValue& given) {
   if (unit > 0 && parse_duration("1" + std::string(text.substr(unit)))) {
     refuse(given, "too long; allowed: up to 3650d, which is ten years", example(given, given.flag->example));
   }
-  const std::string meant = with_short_unit(text);
+  std::string meant = with_short_unit(text);
+  if (meant.empty()) meant = sum_of_parts(text);
   refuse(given, "not a time; allowed: a number with ms, s, m, h or d",
          meant.empty() ? example(given, given.flag->example) : did_you_mean(given.as_written_with(meant)));
 }

@@ -137,7 +137,8 @@ Parsed parse_devices(std::string_view text, int most) {
     const std::string hint = hint_about(lower_case(bare));
     return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
   }
-  if (*count == 0) return DeviceProblem{"asks for no device", {}, "'0,' is only device 0"};
+  if (*count == 0)
+    return DeviceProblem{"asks for no device", {}, "'--accelerator cpu' uses no GPU, and '0,' only device 0"};
   if (*count < 0) return DeviceProblem{"out of range", {}, "'-1' is all GPUs"};
   if (*count > most) return DeviceProblem{"more than " + std::to_string(most) + " devices", std::to_string(most)};
   return DeviceRequest{Kind::kCount, *count};

@@ -3,6 +3,7 @@
 #include "commands/find_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <system_error>
@@ -49,6 +50,29 @@ RunEntry run_in_folder(const std::string& name) {
   throw UserError("'" + name + "' matches several runs", "name one: " + newest_of(found));
 }
 
+/// For a name that no run has, but that is something else. Empty: it is not.
+std::string hint_about_name(const std::string& name) {
+  const auto has_digits = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (name == "last" || name == "latest" || name == "newest") {
+    return "leave '" + name + "' out: without a name the last run is meant";
+  }
+  if (name == "stdout" || name == "stderr") return "'lrun logs --stream " + name + "' shows that alone";
+  if (name.ends_with(".html")) return "'lrun report --html " + name + "' writes it";
+  if (name.ends_with(".py")) return "leave it out: without a name the last run is meant, and 'lrun runs' lists all";
+  if (name.starts_with("attempt_")) return "'lrun logs --attempt " + name.substr(8) + "' shows that attempt";
+  const std::size_t dots = name.find("..");
+  if (dots != std::string::npos && has_digits(name.substr(0, dots)) && has_digits(name.substr(dots + 2))) {
+    return "ranks are written '" + name.substr(0, dots) + "-" + name.substr(dots + 2) + "'";
+  }
+  const auto pid = natural_number(name);
+  if (pid && *pid > 1 && ::getpgid(*pid) >= 0) {
+    return "it is the id of a process: 'lrun stack --pids " + name + "' shows where that is; 'lrun status' names runs";
+  }
+  return {};
+}
+
 /// Those that are meant, at least one.
 std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::path& state_folder) {
   if (name.find('/') != std::string::npos && !parts_of_run(name).empty()) return {run_in_folder(name)};
@@ -56,16 +80,15 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
+  if (const std::string hint = hint_about_name(name); !hint.empty()) {
+    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'", hint);
+  }
   const std::string_view digits = std::string_view(name).substr(name.starts_with("rank") ? 4 : 0);
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
   if (const auto rank = natural_number(digits); rank && !has_jobs) {
     throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
                     "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
                         "'; the other verbs show every rank");
-  }
-  if (name == "last" || name == "latest" || name == "newest") {
-    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
-                    "leave '" + name + "' out: without a name the last run is meant");
   }
   throw UserError(
       "no run '" + name + "' in '" + state_folder.string() + "'",

@@ -54,7 +54,8 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   }
   const std::string script = program.filename().string() + ".py";
   const bool has_script = std::find(names.begin(), names.end(), script) != names.end();
-  const std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
+  std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
+  if (!nearest) nearest = nearest_word(script, names);
   if (!nearest) return {};
   const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
@@ -102,6 +103,19 @@ std::string advice_about_word_before_script(const std::string& typed, const Laun
              : fmt::format("leave '{}' out if '{}' is the program: 'lrun [options] {}'", typed, *script, *script);
 }
 
+/// A name with blanks that was typed without quotes, and is there with them: 'my dir/train.py'.
+std::string advice_about_blanks(const std::string& typed, const LaunchPlan& plan) {
+  constexpr std::size_t kMostLetters = 4096;
+  auto word = std::find(plan.argv.begin(), plan.argv.end(), typed);
+  if (word == plan.argv.end()) return {};
+  std::string name = typed;
+  while (++word != plan.argv.end() && name.size() < kMostLetters) {
+    name += " " + *word;
+    if (::access(file_of(name, plan).c_str(), F_OK) == 0) return fmt::format("put the name in quotes: \"{}\"", name);
+  }
+  return {};
+}
+
 FailureRecord record_of_problem(const ProgramProblem& problem) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
@@ -131,6 +145,7 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
   std::string advice = advice_about(typed, file_of(typed, plan));
   if (advice.empty()) advice = advice_about_folder(typed, plan);
   if (advice.empty()) advice = advice_about_unit(typed);
+  if (advice.empty()) advice = advice_about_blanks(typed, plan);
   if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
   if (advice.empty() && program == typed) advice = advice_about_word_before_script(typed, plan);
   const StartProblem text =

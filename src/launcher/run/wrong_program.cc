@@ -58,6 +58,8 @@ constexpr OtherWord kOtherWords[] = {
     {"restart", "did you mean 'lrun again'?"},
     {"resume", "'lrun again' runs the last command line again; going on from a checkpoint is the program's part"},
     {"config", "did you mean 'lrun --print-config'?"},
+    {"fit", "PROGRAM comes before its own words: 'lrun [options] PROGRAM fit ...'"},
+    {"clean", "nothing is to be cleaned: lrun removes old runs itself, and 'lrun runs' shows those that are kept"},
     {"cd", "to start workers in another folder, write '--chdir DIR' before PROGRAM"},
 };
 
@@ -138,8 +140,12 @@ void check_module(const std::string& module, const std::filesystem::path& folder
   std::error_code error;
   const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
   if (module.find('/') == std::string::npos && !is_script) return;
+  std::string name = module;
+  std::replace(name.begin(), name.end(), '/', '.');
+  const bool is_path_of_module = std::filesystem::exists(folder / (module + ".py"), error);
   throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
-                  fmt::format("leave '-m' out: 'lrun {}'", module));
+                  is_path_of_module ? fmt::format("write its name with dots: '-m {}'", name)
+                                    : fmt::format("leave '-m' out: 'lrun {}'", module));
 }
 
 void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
@@ -164,6 +170,8 @@ void check_verb(const std::vector<std::string>& command) {
 std::string advice_about(const std::string& program, const std::filesystem::path& file) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(file, error);
+  if (!is_there && program == "deepspeed") return "write 'lrun --strategy deepspeed' in its place, with its options";
+  if (!is_there && program == "accelerate") return "leave 'accelerate launch' out, and give its options to lrun";
   if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
     return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
   }
@@ -173,6 +181,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && is_host_with_workers(program)) {
     return fmt::format("hosts are one word, with commas between them: '-H HOST:4,{}'", program);
   }
+  if (program == "-") return "lrun runs a file, as in 'lrun train.py'; with '--stdin' rank 0 gets lrun's input";
   if (!is_there && program.starts_with('-')) {
     return "PROGRAM stands behind '--', and its options behind its name; those of lrun stand before '--'";
   }
@@ -180,6 +189,11 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && begins_with_long_dash(program)) {
     const std::string name = program.substr(3);
     return fmt::format("options begin with plain dashes: write '{}{}'", name.size() == 1 ? "-" : "--", name);
+  }
+  if (!is_there && program.find("://") != std::string::npos) return "lrun runs local files: download it before";
+  if (!is_there && program.starts_with("~/")) return "the shell does not replace a '~' in quotes: leave out the quotes";
+  if (!is_there && program.starts_with('/') && program.find(":/") != std::string::npos) {
+    return "lrun mounts nothing: '-v' is '--verbose', and what follows it is PROGRAM";
   }
   if (!is_there && is_any_of(kWordsOfShells, program)) {
     return fmt::format("'{}' is a word of the shell: type it there, before lrun", program);

@@ -46,6 +46,15 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n"), mentions({"lrun.toml:1", "'strategy@0'"}));
 }
 
+TEST(ConfigFile, SaysWhatToWriteInstead) {
+  EXPECT_THAT(refusal_of("seed = 1\n\nseed = 2\n"), mentions({"leave one of the two out"}));
+  EXPECT_THAT(refusal_of("seed =\n"), mentions({"write the value behind '='", "'seed'"}));
+  EXPECT_THAT(refusal_of("output = \xE2\x80\x9Craw\xE2\x80\x9D\n"), mentions({"plain quotes"}));
+  EXPECT_THAT(refusal_of("[train]\ndevices = 2\n"), mentions({"leave the line '[train]' out"}));
+  EXPECT_THAT(refusal_of("program = \"x\"\n"), mentions({"on the command line"}));
+  EXPECT_THAT(refusal_of("LRUN_DEVICES = 2\n"), mentions({"did you mean 'devices'?"}));
+}
+
 TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {
   for (const std::string_view text :
        {"devices", "= 2", "seed = \"\xff\"", "[", "a = 1 b = 2", "seed = é", "séed = 1", "seed = 1 é"}) {

@@ -81,9 +81,20 @@ TEST(EveryFlag, ThatIsOfSlurmOrOfAccelerateIsSaidToBe) {
   EXPECT_THAT(refusal({"--use_fsdp", "p"}), ::testing::HasSubstr("an argument of Accelerator()"));
 }
 
+TEST(EveryFlag, OfPythonOrADaemonIsAnsweredWithWhatToType) {
+  EXPECT_THAT(refusal({"-u", "p"}), ::testing::HasSubstr("hint: leave it out"));
+  EXPECT_THAT(refusal({"-W", "ignore", "p"}), ::testing::HasSubstr("'lrun [options] python3 -W ... PROGRAM'"));
+  EXPECT_THAT(refusal({"--backend", "gloo", "p"}), ::testing::HasSubstr("init_process_group(\"gloo\")"));
+  EXPECT_THAT(refusal({"--detach", "p"}), ::testing::HasSubstr("'nohup lrun ... &'"));
+  EXPECT_THAT(refusal({"-genv", "A", "1", "p"}), ::testing::HasSubstr("'--env NAME=VALUE'"));
+  EXPECT_THAT(refusal({"-n", "0,1", "p"}), ::testing::HasSubstr("'--devices 0,1' names the devices"));
+}
+
 TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
-  const std::vector<std::pair<std::string, std::string>> names{{"--backend", "--process_group_backend"},
-                                                               {"--gpus", "--devices"},
+  const std::vector<std::pair<std::string, std::string>> names{{"--gpus", "--devices"},
+                                                               {"-ppn", "--nproc-per-node"},
+                                                               {"--n", "-n"},
+                                                               {"--local", "--standalone"},
                                                                {"--cpu", "--accelerator cpu"},
                                                                {"-N", "--num_nodes"},
                                                                {"-N2", "--num_nodes"},

@@ -28,6 +28,12 @@ TEST(OutputFlags, UnreadableStreamsAreRefused) {
   }
 }
 
+TEST(OutputFlags, AreNotThoseOfSlurmOrMpirun) {
+  EXPECT_THAT(refusal({"-t", "10", "p"}), mentions({"'-t' is '--tee'", "'--timeout 10m'"}));
+  EXPECT_THAT(refusal({"-tag-output", "p"}), mentions({"did you mean '--output prefix'?"}));
+  EXPECT_THAT(refusal({"--log-dir", "s3://bucket/logs", "p"}), mentions({"a URL, and no folder of this host"}));
+}
+
 TEST(OutputFlags, RanksToShowAreNumbers) {
   EXPECT_EQ(output_of({"--local-ranks-filter=0,12"}).local_ranks, (std::vector<int>{0, 12}));
   EXPECT_EQ(output_of({"--local-ranks-filter=0, 2 ,\t3"}).local_ranks, (std::vector<int>{0, 2, 3}))

@@ -54,6 +54,12 @@ TEST(WorkerFlags, SayThatATimeIsTooLong) {
       {"--timeout=99999999999h", {"too long; allowed: up to 3650d", "'--timeout 2h'"}},
       {"--timeout=99999999999x", {"not a time", "'--timeout 2h'"}},
       {"--timeout=5min", {"not a time", "did you mean '--timeout 5m'?"}},
+      {"--timeout=1h30m", {"not a time", "did you mean '--timeout 90m'?"}},
+      {"--timeout=00:05:00", {"not a time", "did you mean '--timeout 5m'?"}},
+      {"--timeout=10:30", {"not a time", "did you mean '--timeout 630s'?"}},
+      {"--timeout=1:2:3:4", {"not a time", "'--timeout 2h'"}},
+      {"--timeout=::", {"not a time", "'--timeout 2h'"}},
+      {"--timeout=1h30", {"not a time", "'--timeout 2h'"}},
       {"--timeout=90 Seconds", {"not a time", "did you mean '--timeout 90s'?"}},
       {"--timeout=10msec", {"not a time", "'--timeout 2h'"}},
   });

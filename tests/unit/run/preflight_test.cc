@@ -64,6 +64,7 @@ TEST_F(PreflightTest, FindsAScriptThatIsNotThere) {
 TEST_F(PreflightTest, NamesTheFileThatWasMeant) {
   (void)folder.script("train.py", "");
   EXPECT_THAT(refusal_of_program((folder / "trian.py").string()), HasSubstr((folder / "train.py").string()));
+  EXPECT_THAT(refusal_of_program((folder / "trian").string()), HasSubstr((folder / "train.py").string()));
 }
 
 TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
@@ -75,6 +76,14 @@ TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
 
 TEST_F(PreflightTest, NamesTheUnitThatStandsApart) {
   EXPECT_THAT(refusal_of_program("min"), HasSubstr("'--timeout 10m'"));
+}
+
+TEST_F(PreflightTest, NamesTheFileWhoseNameHasBlanks) {
+  const std::string script = folder.script("my train.py", "");
+  const std::string typed = script.substr(0, script.find(' '));
+  plan.argv = request.command = {typed, "train.py", "--lr", "1"};
+  sink.print_error(program_error({ENOENT, false}, typed, plan));
+  EXPECT_THAT(sink.text(), HasSubstr("put the name in quotes: \"" + script + "\""));
 }
 
 TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }

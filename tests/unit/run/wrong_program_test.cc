@@ -92,6 +92,14 @@ TEST_F(WrongProgram, IsPythonOrAShellWithoutAScript) {
   EXPECT_EQ(refusal(request), "");
 }
 
+TEST_F(WrongProgram, IsWhatOnlyAShellOrAnotherToolUnderstands) {
+  EXPECT_THAT(advice("~/train.py"), HasSubstr("leave out the quotes"));
+  EXPECT_THAT(advice("https://host/train.py"), HasSubstr("download it before"));
+  EXPECT_THAT(advice("/data:/data"), HasSubstr("lrun mounts nothing"));
+  EXPECT_THAT(advice("-"), HasSubstr("'lrun train.py'"));
+  EXPECT_THAT(advice("fit"), HasSubstr("PROGRAM fit"));
+}
+
 TEST_F(WrongProgram, IsAFolderOrAHost) {
   std::filesystem::create_directory(folder() / "data");
   EXPECT_EQ(advice("data"), "'data' is a folder: name the program in it");
@@ -145,6 +153,9 @@ TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
   write("x.py", "");
   EXPECT_THAT(refusal_of_module("x.py"), HasSubstr("'-m x.py': that is a file"));
   EXPECT_EQ(refusal_of_module("x"), "");
+  std::filesystem::create_directory(folder() / "d");
+  write("d/y.py", "");
+  EXPECT_THAT(refusal_of_module("d/y"), HasSubstr("with dots: '-m d.y'"));
 }
 
 }  // namespace

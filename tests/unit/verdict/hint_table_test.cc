@@ -80,6 +80,11 @@ constexpr Example kExamples[] = {
     {"thread-at-exit", "terminate called without an active exception"},
     {"local-rank-argument", "train.py: error: unrecognized arguments: --local-rank=0"},
     {"local-rank-argument", "train.py: error: the following arguments are required: --local_rank"},
+    {"foreign-rank", "KeyError: 'SLURM_PROCID'"},
+    {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_RANK'"},
+    {"foreign-rank", "KeyError: 'PMI_RANK'"},
+    {"cpu-device-ids",
+     "ValueError: DistributedDataParallel device_ids and output_device arguments only work with GPUs"},
     {"missing-rank", "ValueError: environment variable RANK expected, but not set"},
 };
 
