@@ -151,7 +151,7 @@ void refuse_other_than_utf8(std::string_view text, const std::string& path) {
   throw UserError(fmt::format("{}:{}: not TOML: a byte that is not UTF-8", path, line), "save the file as UTF-8");
 }
 
-/// What to do about a line that is not TOML. \param place  of the first wrong character, from 0
+/// How to fix a line that is not TOML. \param place  of the first wrong character, from 0
 std::string hint_about_line(std::string_view line, std::size_t place, const std::string& description) {
   if (description.find("redefine") != std::string::npos) return "it was given before: leave one of the two out";
   const std::size_t equals = line.find('=');

@@ -1,3 +1,5 @@
+// In: the value of an option, as text. Out: what it means, or a UserError that quotes it and says what to type. The
+// tables of options name these functions.
 #include "cli/read_value.h"
 
 #include <algorithm>
