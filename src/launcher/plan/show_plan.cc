@@ -161,7 +161,9 @@ std::string work_rows(const LaunchPlan& plan) {
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
   text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", by liblrun" : ""), strategy_from);
   text += row("world size", std::to_string(plan.world_size));
-  return text + row("backend", text_of(plan.process_group_backend.value), origin_text(plan.process_group_backend));
+  const bool is_of_others = plan.python && !plan.process_group_backend.given();  // a program names its own
+  return text + row("backend", text_of(plan.process_group_backend.value),
+                    is_of_others ? "default for programs of liblrun" : origin_text(plan.process_group_backend));
 }
 
 /// Where the launchers of several nodes meet, and this node's place among them.
