@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/environment.h"
@@ -14,6 +15,8 @@
 #include "cli/print_config.h"
 #include "cli/verb_table.h"
 #include "cluster/detect.h"
+#include "cluster/local_host.h"
+#include "cluster/mpi_job.h"
 #include "cluster/slurm.h"
 #include "commands/verbs.h"
 #include "multihost/host_agent.h"
@@ -52,12 +55,17 @@ bool is_in_all_lines(const std::vector<std::string>& argv, const UserError& foun
 }
 
 /// Whether the first task says what all of them find. 'srun --multi-prog' gives each task a line of its own and does
-/// not tell it: where the first one is up, that one's line is right.
+/// not tell it: where the first one is up, that one's line is right. Tasks of mpirun may differ in their environments:
+/// where the first one fails, mpirun ends the others while they wait here.
 bool is_told_by_first_task(const Environment& environment) {
   constexpr Duration kToStart(2000);
   if (!is_later_task(environment)) return false;
   if (srun_place(environment)) return true;  // lrun has started srun, with one line
   try {
+    if (is_mpi_task_of_a_host(environment)) {
+      std::this_thread::sleep_for(kToStart);
+      return false;
+    }
     const std::optional<SlurmStep> step = slurm_step(environment);
     const JobPlace place = step ? job_place_of(*step) : JobPlace();
     return !step || wait_for_server({place.host, place.port}, kToStart);
@@ -122,7 +130,9 @@ int main(int argc, char** argv) {
     return lrun::launcher::run({argv, argv + argc}, sink);
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
-    if (!lrun::launcher::is_told_by_first_task(environment)) sink.print_error(error);
+    const bool is_of_mpi = lrun::launcher::is_later_mpi_task(environment).value_or(false);
+    const std::string host = is_of_mpi ? lrun::launcher::own_host_name() + ": " : "";
+    if (!lrun::launcher::is_told_by_first_task(environment)) sink.print_error({host + error.what(), error.hint()});
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

@@ -189,6 +189,28 @@ TEST(ReplacedVariables, AreToldWhereTheyDescribeAnotherWorld) {
   EXPECT_EQ(same.err(), "");
 }
 
+TEST(IncompleteJob, OfAPodIsToldWithWhatIsMissing) {
+  LrunProcess pod(
+      {"true"},
+      {.environment = {
+           {"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "head"}}});
+  EXPECT_EQ(pod.wait().code, 0);
+  EXPECT_EQ(
+      pod.err(),
+      "lrun: warning: this pod runs alone: WORLD_SIZE is 2, but MASTER_PORT is missing, without which pods do not "
+      "meet\n");
+  LrunProcess service({"true"},
+                      {.environment = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"MASTER_PORT", "tcp://10.0.0.2:80"}}});
+  EXPECT_EQ(service.wait().code, 0);
+  EXPECT_EQ(service.err(), "") << "Kubernetes sets it for a service of that name";
+}
+
+TEST(IncompleteJob, WithAListOfHostsThatIsNotThereIsTold) {
+  LrunProcess lrun({"true"}, {.environment = {{"PBS_NODEFILE", "/nonexistent"}}});
+  EXPECT_EQ(lrun.wait().code, 0);
+  EXPECT_EQ(lrun.err(), "lrun: warning: 'PBS_NODEFILE=/nonexistent' cannot be read: this run takes this host alone\n");
+}
+
 TEST(OptionGivenTwice, IsToldWithBothValues) {
   LrunProcess lrun({"--devices", "1", "--output=raw", "--num_gpus=2", "sh", "-c", "echo $WORLD_SIZE"});
   EXPECT_EQ(lrun.wait().code, 0);

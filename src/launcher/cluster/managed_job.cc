@@ -42,9 +42,13 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
   const bool is_first = job.node_rank.known() && job.node_rank.value == 0;
   if (is_first && is_loopback(job.host.value)) job.host.value = view.this_host;
-  const auto port = whole_number<int>(environment.get("MASTER_PORT").value_or(""));
+  const std::string typed = environment.get("MASTER_PORT").value_or("");
+  const auto port = whole_number<int>(typed);
   const bool is_port = port && *port > 0 && *port <= kMostPort;
-  if (is_port && job.host.by == "MASTER_ADDR") job.port = {*port, "MASTER_PORT"};
+  if (job.host.by != "MASTER_ADDR" || typed.empty() || typed.starts_with("tcp://")) return;
+  if (!is_port)
+    throw UserError(fmt::format("'MASTER_PORT={}' is not a port", typed), "unset it, or set one up to 65535");
+  job.port = {*port, "MASTER_PORT"};
 }
 
 /// mpirun on the hosts of a cloud's job starts one task per host, so it cannot have more tasks than the job has hosts.

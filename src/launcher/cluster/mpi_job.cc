@@ -91,4 +91,9 @@ std::optional<bool> is_later_mpi_task(const Environment& environment) {
   return has_one_command && environment.get(names->rank) != "0";
 }
 
+bool is_mpi_task_of_a_host(const Environment& environment) {
+  const TaskVariables* const names = starter_of(environment);
+  return names != nullptr && job_of(*names, environment).tasks_here == 1;
+}
+
 }  // namespace lrun::launcher

@@ -11,8 +11,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/split.h"
 #include "process/program_path.h"
+#include "remote/ssh.h"
 
 namespace lrun::launcher {
 namespace {
@@ -121,7 +121,7 @@ void HostLink::ended(const ExitStatus& status) {
   end_input();  // whatever a wrapper of ssh has left sees the end of its input, too
   if (!events_.ended) return;
   const auto report = std::exchange(events_.ended, nullptr);
-  report(status, std::string(last_line_of(last_output_)));  // may destroy this object
+  report(status, ssh_last_words(last_output_));  // may destroy this object
 }
 
 }  // namespace lrun::launcher

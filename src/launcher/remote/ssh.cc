@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/shell_words.h"
+#include "base/split.h"
 #include "process/exit_codes.h"
 
 namespace lrun::launcher {
@@ -57,7 +58,7 @@ struct Advice {
 constexpr Advice kAdvice[] = {
     {"Permission denied", "'ssh HOST true' has to work without a password: 'ssh-copy-id HOST' copies your key there"},
     {"Host key verification failed", "log in once by hand, to accept the key of the host: ssh HOST true"},
-    {kHostKeyChanged, "if it was installed anew, remove its old key: ssh-keygen -R NAME"},
+    {kHostKeyChanged, "ask its administrator why; if it was installed anew, remove its old key: ssh-keygen -R NAME"},
     {"Connection refused", "start an ssh server there, or name its port in ~/.ssh/config"},
     {"resolve hostname", "write names that ssh knows: see ~/.ssh/config and /etc/hosts"},
 };
@@ -118,6 +119,11 @@ std::vector<std::string> ssh_login_command(const std::vector<std::string>& ssh, 
   std::vector<std::string> command = ssh_to(ssh, host);
   command.emplace_back("true");
   return command;
+}
+
+std::string ssh_last_words(std::string_view output) {
+  const bool has_changed = output.find("IDENTIFICATION HAS CHANGED") != std::string_view::npos;
+  return has_changed ? kHostKeyChanged : std::string(last_line_of(output));
 }
 
 std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun) {

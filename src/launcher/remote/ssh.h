@@ -28,6 +28,9 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
 /// The command that only logs in, in the same way.
 std::vector<std::string> ssh_login_command(const std::vector<std::string>& ssh, const Host& host);
 
+/// The part of the output of ssh that matters: its last line, or that a host has another key than before.
+std::string ssh_last_words(std::string_view output);
+
 /// Why an ssh that ended with this status could not start lrun. \param last_line  that it has printed.
 std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun);
 

@@ -3,8 +3,11 @@
 #include "run/run_request.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -44,6 +47,15 @@ void print_warnings(const LaunchPlan& plan, MessageSink& sink) {
   for (const std::string& line : plan.notes) sink.note(line);
 }
 
+/// The list of a manager's hosts is not there: nothing else of it is asked.
+void add_warnings_about_lists(LaunchPlan& plan, const Environment& of_workers) {
+  for (const char* const name : {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"}) {
+    const std::string file = of_workers.get(name).value_or("");
+    if (file.empty() || plan.num_nodes > 1 || ::access(file.c_str(), R_OK) == 0) continue;
+    plan.warnings.push_back(fmt::format("'{}={}' cannot be read: this run takes this host alone", name, file));
+  }
+}
+
 /// Warnings about what stands in the text of PROGRAM.
 void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, const ProgramFacts& program) {
   const ReadProgram read = program_reader(request.setup.folder.value);
@@ -64,8 +76,18 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
                   program_text.file, plan.world_size));
 }
 
-/// For somebody who has set RANK or MASTER_ADDR by hand.
+/// For somebody who has set RANK or MASTER_ADDR by hand, or in whose pod a variable of the job is missing.
 void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
+  constexpr std::array kOfPods{"MASTER_ADDR", "MASTER_PORT", "RANK"};
+  std::vector<std::string> missing;
+  std::copy_if(kOfPods.begin(), kOfPods.end(), std::back_inserter(missing),
+               [&](const char* name) { return !of_workers.has(name); });
+  const std::string world = of_workers.get("WORLD_SIZE").value_or("1");
+  if (of_workers.has("KUBERNETES_SERVICE_HOST") && world != "1" && !missing.empty()) {
+    return sink.warn(
+        fmt::format("this pod runs alone: WORLD_SIZE is {}, but {} {} missing, without which pods do not meet", world,
+                    join_words(missing), missing.size() == 1 ? "is" : "are"));
+  }
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
   for (std::string& variable : replaced) variable = "'" + variable + "'";
   if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
@@ -79,8 +101,9 @@ bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) 
     const auto value = of_workers.get(name);
     return value && *value != own;
   };
+  const bool is_service = of_workers.get("MASTER_PORT").value_or("").starts_with("tcp://");  // Kubernetes sets those
   return is_other("WORLD_SIZE", std::to_string(plan.world_size)) ||
-         is_other("MASTER_PORT", std::to_string(plan.master_port.value_or(0)));
+         (!is_service && is_other("MASTER_PORT", std::to_string(plan.master_port.value_or(0))));
 }
 
 /// A plan that does without what this node lacks, by which the other nodes of its job are reached. Empty: there is
@@ -122,6 +145,7 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   }
   plan.has_head = !given_id.empty();
   add_warnings_about_words(plan, request, program);
+  add_warnings_about_lists(plan, of_workers);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;

@@ -111,6 +111,7 @@ TEST(IndexedJob, HasItsRankAndTheNameOfPodZeroButNoNumber) {
   EXPECT_EQ(job->run_name, "train-0");
   pod.with("MASTER_ADDR", "elsewhere").with("MASTER_PORT", "1234");
   EXPECT_EQ(text_of(pod.job()), "Kubernetes indexed Job: node 2 of ? at elsewhere:1234") << "somebody wrote it";
+  EXPECT_THAT(pod.with("MASTER_PORT", "99999").refusal(), mentions({"'MASTER_PORT=99999' is not a port"}));
 }
 
 TEST(IndexedJob, ThatCannotBeReadIsRefused) {

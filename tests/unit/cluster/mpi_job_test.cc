@@ -86,6 +86,13 @@ TEST(MpiJob, LeavesToItsFirstTaskWhatIsWrongInTheLineOfAll) {
   EXPECT_FALSE(is_later(first_below_task_of_slurm)) << "mpirun has started it";
 }
 
+TEST(MpiJob, HasATaskThatMaySpeakForItsHost) {
+  const auto is_alone = [](const FakeNode& node) { return is_mpi_task_of_a_host(node.view().environment); };
+  EXPECT_TRUE(is_alone(second_of_three()));
+  EXPECT_FALSE(is_alone(second_of_three().with("OMPI_COMM_WORLD_LOCAL_SIZE", "2")));
+  EXPECT_FALSE(is_alone(FakeNode({{"HOME", "/"}}))) << "no task";
+}
+
 /// The refusal of detect_allocation().
 std::string refusal_of(const FakeNode& node, const Questions& questions) {
   try {

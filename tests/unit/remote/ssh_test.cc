@@ -43,6 +43,14 @@ TEST(Ssh, FailuresAreToldInItsOwnWords) {
   EXPECT_EQ(ssh_failure_text(255, "", "/lrun"), "ssh ended with status 255");
 }
 
+TEST(Ssh, SaysThatTheKeyOfAHostHasChanged) {
+  const std::string changed = ssh_last_words(
+      "@@@@@@@@@\n@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.\r\n");
+  EXPECT_EQ(changed, "its host key has changed");
+  EXPECT_NE(ssh_advice(changed).find("ssh-keygen -R"), std::string_view::npos);
+  EXPECT_EQ(ssh_last_words("Banner\nHost key verification failed.\r\n"), "Host key verification failed.");
+}
+
 TEST(Ssh, CarriesTheEnvironmentButForWhatIsAHostsOwn) {
   const std::vector<std::string> variables{"HOME=/home/bob",         "NCCL_DEBUG=INFO", "PATH=/opt/bin:/bin",
                                            "SSH_AUTH_SOCK=/x",       "SLURM_JOB_ID=1",  "TMPDIR=/tmp/bob",
