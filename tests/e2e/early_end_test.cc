@@ -31,7 +31,9 @@ class Programs {
   Programs() {
     std::filesystem::create_directories(folder_ / "site-packages");
     (void)folder_.script("site-packages/distributed_c10d.py",
-                         "import os\n"
+                         "import os, time\n"
+                         "def barrier():\n"
+                         "    time.sleep(1000)\n"
                          "def all_reduce():\n"
                          "    if os.environ['RANK'] == '1':\n"
                          "        return open(os.environ['PEER'], 'w')\n"
@@ -48,9 +50,9 @@ class Programs {
                           "import distributed_c10d as dist\n" +
                               steps);
   }
-  /// A py-spy that says the same of all processes, so that no debugger is needed.
-  [[nodiscard]] std::string path_with_py_spy(const std::string& script) const {
-    (void)folder_.script("py-spy", "#!/bin/sh\n" + script);
+  /// A tool for stacks of programs that are not of Python.
+  [[nodiscard]] std::string path_with_eu_stack(const std::string& script) const {
+    (void)folder_.script("eu-stack", "#!/bin/sh\n" + script);
     return folder_.path().string() + ":" + std::getenv("PATH");
   }
   [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
@@ -114,10 +116,9 @@ TEST(EarlyEnd, IsNoRootOfTorchrunsSummary) {
 }
 
 constexpr const char* kWaitsForEver =
-    "if os.environ['RANK'] == '0':\n    print('waits', flush=True)\n    time.sleep(1000)\n";
-constexpr const char* kInAllReduce =
-    "echo 'Thread 1 (idle): \"MainThread\"'; echo '    all_reduce (torch/distributed/distributed_c10d.py:3075)'; "
-    "echo '    step (train.py:7)'\n";
+    "if os.environ['RANK'] == '0':\n    print('waits', flush=True)\n    dist.barrier()\n";
+/// The same without Python, so that a tool is asked where it is.
+const Words kShellWaitsForEver = shell("[ $RANK = 1 ] || { echo waits; exec sleep 1000; }");
 
 /// The launcher knows that the other rank has ended.
 [[nodiscard]] bool one_is_left(LrunProcess& lrun) {
@@ -130,19 +131,17 @@ constexpr const char* kInAllReduce =
 TEST(EarlyEnd, IsNamedWhenALimitEndsARunWhoseRanksWait) {
   const Programs programs;
   const std::string program = programs.train(kWaitsForEver);
-  const std::string path = programs.path_with_py_spy(kInAllReduce);
   for (const char* const option : {"--timeout", "--hang-timeout"}) {
     with_more_time([&](int factor) -> std::string {
       const std::string limit = format_duration(2s * factor);
-      LrunProcess lrun({"-n", "2", option, limit, program}, {.environment = {{"PATH", path}}});
+      LrunProcess lrun({"-n", "2", option, limit, program});
       EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
       EXPECT_TRUE(contains(lrun.err(), "the run was stopped: ") && contains(lrun.err(), limit + " of " + option))
           << lrun.err();
-      const bool named =
-          contains(lrun.err(),
-                   ": rank 1 exited with code 0: rank 0 waits for it in all_reduce at train.py:7: did it "
-                   "run fewer steps?\n") &&
-          result_of(lrun)["culprit"]["cause"] == "ended_early";
+      const bool named = contains(lrun.err(),
+                                  ": rank 1 exited with code 0: rank 0 waits for it in barrier at train.py:7: did it "
+                                  "run fewer steps?\n") &&
+                         result_of(lrun)["culprit"]["cause"] == "ended_early";
       return named ? "" : "it does not name rank 1: " + lrun.err();
     });
   }
@@ -150,8 +149,7 @@ TEST(EarlyEnd, IsNamedWhenALimitEndsARunWhoseRanksWait) {
 
 TEST(EarlyEnd, IsNamedAfterCtrlC) {
   const Programs programs;
-  LrunProcess lrun({"-n", "2", programs.train(kWaitsForEver)},
-                   {.environment = {{"PATH", programs.path_with_py_spy(kInAllReduce)}}});
+  LrunProcess lrun({"-n", "2", programs.train(kWaitsForEver)});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
@@ -160,9 +158,9 @@ TEST(EarlyEnd, IsNamedAfterCtrlC) {
 
 TEST(EarlyEnd, OfARankThatNobodyWaitsForIsNotedOnly) {
   const Programs programs;
-  const std::string evaluates = "echo 'Thread 1 (active): \"MainThread\"'; echo '    evaluate (train.py:7)'\n";
-  LrunProcess lrun({"-n", "2", programs.train(kWaitsForEver)},
-                   {.environment = {{"PATH", programs.path_with_py_spy(evaluates)}}});
+  LrunProcess lrun({"-n", "2",
+                    programs.train("def evaluate():\n    print('waits', flush=True)\n    time.sleep(1000)\n"
+                                   "if os.environ['RANK'] == '0':\n    evaluate()\n")});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT);
@@ -177,8 +175,8 @@ TEST(EarlyEnd, OfARankThatNobodyWaitsForIsNotedOnly) {
 TEST(LookBeforeTheStop, IsNotWaitedForByASecondCtrlC) {
   const Programs programs;
   const std::string never = "echo > \"${0%/*}/looking\"; exec sleep 1000\n";
-  LrunProcess lrun({"-n", "2", "--grace", "1000s", programs.train(kWaitsForEver)},
-                   {.environment = {{"PATH", programs.path_with_py_spy(never)}}});
+  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kShellWaitsForEver),
+                   {.environment = {{"PATH", programs.path_with_eu_stack(never)}}});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
   ASSERT_TRUE(lrun.wait_for("Ctrl-C again kills at once"));
@@ -191,8 +189,8 @@ TEST(LookBeforeTheStop, IsNotWaitedForByASecondCtrlC) {
 
 TEST(LookBeforeTheStop, HasItsEndWhereAToolHasNone) {
   const Programs programs;
-  LrunProcess lrun({"-n", "2", "--grace", "1000s", programs.train(kWaitsForEver)},
-                   {.environment = {{"PATH", programs.path_with_py_spy("exec sleep 1000\n")}}});
+  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kShellWaitsForEver),
+                   {.environment = {{"PATH", programs.path_with_eu_stack("exec sleep 1000\n")}}});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << "after seconds, and not the grace";
@@ -200,16 +198,16 @@ TEST(LookBeforeTheStop, HasItsEndWhereAToolHasNone) {
 
 TEST(LookBeforeTheStop, SaysWhereTheRankWasThatAnotherGaveUpWaitingFor) {
   const Programs programs;
-  const std::string loads = "echo 'Thread 1 (idle): \"MainThread\"'; echo '    load (data.py:8)'\n";
   const std::string program = programs.train(
-      "if os.environ['RANK'] == '1':\n    opened = open(os.environ['PEER'], 'w')\n    time.sleep(1000)\n"
+      "def load():\n    opened = open(os.environ['PEER'], 'w')\n    time.sleep(1000)\n"
+      "if os.environ['RANK'] == '1':\n    load()\n"
       "open(os.environ['PEER'])\n"
       "raise RuntimeError('Timed out waiting 3000ms for recv operation to complete')\n");
-  LrunProcess lrun({"-n", "2", program}, {.environment = {{"PATH", programs.path_with_py_spy(loads)}}});
+  LrunProcess lrun({"-n", "2", program});
   EXPECT_EQ(lrun.wait().code, 1) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(),
                        "lrun: note: seen before the stop: rank 1 is in clock_nanosleep(), called from load "
-                       "(data.py:8)\n"))
+                       "(train.py:7)\n"))
       << lrun.err();
   EXPECT_FALSE(contains(lrun.err(), "--settle")) << lrun.err();
 }

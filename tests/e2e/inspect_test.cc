@@ -9,7 +9,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "process/program_path.h"
+#include "support/beside.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
@@ -20,17 +20,6 @@ using ::testing::ContainsRegex;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-/// `lrun words...` beside a run, among whose runs it looks.
-class Beside : public LrunProcess {
- public:
-  Beside(const LrunProcess& run, std::vector<std::string> words, const std::string& path = std::getenv("PATH"))
-      : LrunProcess(std::move(words), {.environment = {{"LRUN_STATE", run.state().string()}, {"PATH", path}}}) {}
-};
-
-void wait_for_socket(const LrunProcess& run) {
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(run.run_folder() / "control.sock"); }));
-}
 
 /// The text behind a rank, or ranks like '0-2', in the table of `lrun status`; empty: they have no line.
 std::string table_row(const std::string& text, const std::string& ranks) {
@@ -47,7 +36,7 @@ std::string table_row(const std::string& text, int rank) { return table_row(text
 TEST(Status, SaysWhatRunsAndWhatEachRankPrintedLast) {
   LrunProcess run({"-n", "3", "sh", "-c", "echo step $RANK; [ $RANK = 1 ] && exit 0; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] step 0") && run.wait_for("[1] step 1") && run.wait_for("[2] step 2"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   const std::string id = run.run_folder().filename().string();
   std::string said;
   ASSERT_TRUE(eventually([&] {
@@ -66,7 +55,7 @@ TEST(Status, SaysWhatRunsAndWhatEachRankPrintedLast) {
 TEST(Status, IsJsonForPrograms) {
   LrunProcess run({"-n", "2", "sh", "-c", "echo here; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   Beside status(run, {"status", "--json", run.run_folder().filename().string()});
   ASSERT_EQ(status.wait().code, 0) << status.err();
   const auto json = nlohmann::json::parse(status.out());
@@ -117,7 +106,7 @@ os.pwrite(fd, struct.pack("QQQ", 3, now, now - 10**9), offset)
 print("here", flush=True)
 time.sleep(1000))"});
   ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   Beside status(run, {"status", "--json"});
   ASSERT_EQ(status.wait().code, 0) << status.err();
   const nlohmann::json workers = nlohmann::json::parse(status.out())["runs"][0]["workers"];
@@ -153,7 +142,7 @@ TEST(Status, KnowsARunByTheNameOfItsJob) {
 TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] ready"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   const pid_t launcher = run.launcher_pid();
   ::kill(launcher, SIGSTOP);
   Beside status(run, {"status"});
@@ -177,7 +166,7 @@ void tell(const LrunProcess& run) { std::ofstream(run.state() / "go") << "now"; 
 TEST(StatusWatch, DrawsOnATerminalUntilTheRunEndsAndSaysHow) {
   LrunProcess run(until_told());
   ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   const std::string id = run.run_folder().filename().string();
   LrunProcess watch({"status", "--watch"}, {.environment = {{"LRUN_STATE", run.state().string()}}, .terminal = true});
   const std::string again = "\r\x1b[4A";  // the run, the names of the columns, two ranks
@@ -195,7 +184,7 @@ TEST(StatusWatch, DrawsOnATerminalUntilTheRunEndsAndSaysHow) {
 TEST(StatusWatch, CtrlCEndsTheWatchingAndNotTheRun) {
   LrunProcess run(until_told());
   ASSERT_TRUE(run.wait_for("[0] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   LrunProcess watch({"status", "--watch"}, {.environment = {{"LRUN_STATE", run.state().string()}}, .terminal = true});
   ASSERT_TRUE(watch.wait_for("LAST LINE")) << watch.err();
   watch.type("\x03");
@@ -214,7 +203,7 @@ TEST(StatusWatch, CtrlCEndsTheWatchingAndNotTheRun) {
 TEST(StatusWatch, PrintsABlockForEachLookWithoutATerminal) {
   LrunProcess run(until_told());
   ASSERT_TRUE(run.wait_for("[0] here") && run.wait_for("[1] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   const std::string id = run.run_folder().filename().string();
   Beside text(run, {"status", "--watch", id});
   Beside json(run, {"status", "--watch", "--json"});
@@ -240,7 +229,7 @@ TEST(StatusWatch, PrintsABlockForEachLookWithoutATerminal) {
 TEST(StatusWatch, EndsWithItsReader) {
   LrunProcess run({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] here"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   Beside watch(run, {"status", "--watch"});
   ASSERT_TRUE(watch.wait_for("LAST LINE"));
   watch.close_stdout();
@@ -254,129 +243,6 @@ TEST(StatusWatch, WithoutALiveRunSaysSo) {
   Beside watch(run, {"status", "--watch"});
   EXPECT_EQ(watch.wait().code, 0);
   EXPECT_EQ(watch.out(), "no run is alive in '" + run.state().string() + "'\n");
-}
-
-TEST(Stack, FoldsRanksThatAreAtTheSamePlace) {
-  const TemporaryFolder no_tools;
-  LrunProcess run({"-n", "4", "sh", "-c", "echo ready; [ $RANK = 2 ] && read x < fifo; exec sleep 1000"},
-                  {.before_exec = [&] {
-                    (void)!::chdir(no_tools.path().c_str());
-                    (void)!::mkfifo("fifo", 0600);
-                  }});
-  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready") && run.wait_for("[2] ready") &&
-              run.wait_for("[3] ready"));
-  wait_for_socket(run);
-  std::string said;
-  ASSERT_TRUE(eventually([&] {
-    Beside stack(run, {"stack"}, no_tools.path().string());
-    EXPECT_EQ(stack.wait().code, 0) << stack.err();
-    said = stack.out();
-    return said.starts_with("3 ranks are in clock_nanosleep(); rank 2 is in open");
-  })) << said;
-  EXPECT_THAT(said, HasSubstr("\nranks 0-3: no native stack: neither eu-stack"));
-}
-
-TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelp) {
-  if (find_program("gdb", std::getenv("PATH")).error_number != 0) GTEST_SKIP() << "gdb is not installed";
-  const TemporaryFolder folder;
-  const std::string script = folder.script("train.py",
-                                           "import os, sys\n"
-                                           "def all_reduce():\n    os.read(os.pipe()[0], 1)\n"
-                                           "def load():\n    os.read(os.pipe()[0], 1)\n"
-                                           "print('ready', flush=True)\n"
-                                           "load() if os.environ['RANK'] == '1' else all_reduce()\n");
-  LrunProcess run({"-n", "3", script});
-  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready") && run.wait_for("[2] ready"));
-  wait_for_socket(run);
-  std::string said;
-  std::string problems;
-  const bool as_expected = eventually([&] {  // 'ready' is said a moment before they read
-    Beside stack(run, {"stack", "--json"});
-    EXPECT_EQ(stack.wait().code, 0) << stack.err();
-    const auto json = nlohmann::json::parse(stack.out());
-    problems.clear();
-    for (const auto& rank : json["ranks"]) {
-      if (rank["python"].empty()) problems += rank["problems"].dump();
-    }
-    said = json["summary"];
-    return !problems.empty() ||
-           said ==
-               "2 ranks wait in all_reduce at train.py:7; rank 1 is in read() of a pipe, called from load (train.py:5)";
-  });
-  if (!problems.empty()) GTEST_SKIP() << "no way into this interpreter here: " << problems;
-  EXPECT_TRUE(as_expected) << said;
-  EXPECT_EQ(run.workers().size(), 3U) << "all still live";
-}
-
-TEST(Stack, SaysOnATerminalThatItTakesTime) {
-  LrunProcess run({"-n", "1", "sh", "-c", "echo up; exec sleep 1000"});
-  ASSERT_TRUE(run.wait_for("[0] up"));
-  wait_for_socket(run);
-  const std::map<std::string, std::string> variables{{"LRUN_STATE", run.state().string()}};
-  LrunProcess stack({"stack"}, {.environment = variables, .terminal = true});
-  EXPECT_EQ(stack.wait().code, 0);
-  EXPECT_THAT(stack.err(), HasSubstr("'lrun stack --brief'"));
-  LrunProcess brief({"stack", "--brief"}, {.environment = variables, .terminal = true});
-  EXPECT_EQ(brief.wait().code, 0);
-  EXPECT_THAT(brief.err(), ::testing::Not(HasSubstr("'lrun stack --brief'")));
-}
-
-TEST(Stack, IsOneLineWhereItIsToBeBrief) {
-  const TemporaryFolder no_tools;
-  LrunProcess run({"-n", "2", "sh", "-c", "echo ready; exec sleep 1000"});
-  ASSERT_TRUE(run.wait_for("[0] ready") && run.wait_for("[1] ready"));
-  wait_for_socket(run);
-  std::string said;
-  EXPECT_TRUE(eventually([&] {
-    Beside stack(run, {"stack", "--brief"}, no_tools.path().string());
-    EXPECT_EQ(stack.wait().code, 0) << stack.err();
-    said = stack.out();
-    return said == "2 ranks are in clock_nanosleep()\n";
-  })) << said;
-}
-
-TEST(Stack, TakesProcessesInsteadOfARun) {
-  LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
-  ASSERT_TRUE(run.wait_for("[0] ready"));
-  const std::vector<pid_t> workers = living_children(run.launcher_pid());
-  ASSERT_EQ(workers.size(), 1U);
-  const std::string pid = std::to_string(workers.front());
-  std::string said;
-  ASSERT_TRUE(eventually([&] {  // 'ready' is said a moment before the shell becomes sleep
-    Beside stack(run, {"stack", "--json", "--pids", "7:" + pid + ",99999999"});
-    EXPECT_EQ(stack.wait().code, 0) << stack.err();
-    said = stack.out();
-    const auto ranks = nlohmann::json::parse(said)["ranks"];
-    return ranks[0]["rank"] == 7 && ranks[0]["command"] == "sleep" && ranks[1]["state"] == "";
-  })) << said;
-}
-
-TEST(Stack, NeedsARunThatIsAlive) {
-  LrunProcess run({"-n", "1", "true"});
-  ASSERT_EQ(run.wait().code, 0);
-  Beside none(run, {"stack"});
-  EXPECT_EQ(none.wait().code, 125);
-  EXPECT_EQ(none.err(), "lrun: error: no run is alive in '" + run.state().string() +
-                            "'\nlrun: hint: the last one was '" + run.run_folder().filename().string() +
-                            "'; 'lrun report' says how it ended\n");
-}
-
-TEST(Stack, NamesTheRunsThatAreAliveWhereThereAreSeveral) {
-  const TemporaryFolder state;
-  const LrunProcess::Options kept{.environment = {{"LRUN_STATE", state.path().string()}}};
-  LrunProcess one({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"}, kept);
-  LrunProcess other({"-n", "1", "sh", "-c", "echo here; exec sleep 1000"}, kept);
-  ASSERT_TRUE(one.wait_for("[0] here") && other.wait_for("[0] here"));
-  std::string said;
-  ASSERT_TRUE(eventually([&] {
-    LrunProcess stack({"stack"}, kept);
-    EXPECT_TRUE(stack.wait().exited);
-    said = stack.err();
-    return said.starts_with("lrun: error: several runs are alive\nlrun: hint: name one: 'lrun stack RUN' with '");
-  })) << said;
-  for (const auto& run : std::filesystem::directory_iterator(state.path())) {
-    EXPECT_THAT(said, HasSubstr("'" + run.path().filename().string() + "'"));
-  }
 }
 
 TEST(Logs, AreTheLinesOfTheRanksWithTheRankInFront) {
@@ -422,7 +288,7 @@ TEST(Logs, FollowARunThroughItsAttemptsToItsEnd) {
                    "{ while [ ! -e " +
                        go + " ]; do sleep 0.05; done; exit 3; }"});
   ASSERT_TRUE(run.wait_for("[0] attempt 0"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   Beside logs(run, {"logs", "-f"});
   ASSERT_TRUE(logs.wait_for("[0] attempt 0"));
   std::ofstream(go).close();
@@ -574,7 +440,7 @@ TEST(Verbs, AMisspeltOneIsNamed) {
 TEST(Report, OfALivingRunSaysThatItGoesOn) {
   LrunProcess run({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"});
   ASSERT_TRUE(run.wait_for("[0] ready"));
-  wait_for_socket(run);
+  ASSERT_TRUE(has_socket(run));
   Beside report(run, {"report", run.run_folder().filename().string()});
   EXPECT_EQ(report.wait().code, 0) << report.err();
   EXPECT_THAT(report.out(), EndsWith("lrun: note: the run goes on\n"));

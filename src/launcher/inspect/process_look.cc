@@ -84,10 +84,4 @@ StackSample look_at_process(pid_t pid) {
   return sample;
 }
 
-bool runs_python(pid_t pid) {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", pid), error).filename().string();
-  return program.starts_with("python") || read_proc(pid, "maps").find("/libpython") != std::string::npos;
-}
-
 }  // namespace lrun::launcher

@@ -13,7 +13,4 @@ pid_t working_process(pid_t pid);
 /// A process as /proc shows it, undisturbed; `rank`, `python` and `native` are left empty.
 StackSample look_at_process(pid_t pid);
 
-/// True when the process contains a Python interpreter.
-bool runs_python(pid_t pid);
-
 }  // namespace lrun::launcher

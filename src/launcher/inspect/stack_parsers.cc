@@ -1,4 +1,4 @@
-// In: the output of eu-stack, gdb, py-spy, or of CPython's faulthandler. Out: frames of one thread, innermost first.
+// In: the output of eu-stack, gdb or py-spy. Out: frames of one thread, innermost first.
 // Called by StackSampler. Pure, bounded: the output comes from a process that may print anything.
 #include "inspect/stack_parsers.h"
 
@@ -63,22 +63,6 @@ std::optional<StackFrame> py_spy_frame(std::string_view line) {
   return StackFrame{std::string(trimmed(line.substr(0, open), kBlanks)), std::string(base_name(place)), foreign};
 }
 
-/// 'File "train.py", line 12 in step' → function and place; empty for anything else.
-std::optional<StackFrame> faulthandler_frame(std::string_view line) {
-  constexpr std::string_view kFile = "  File \"";
-  constexpr std::string_view kLine = "\", line ";
-  if (!line.starts_with(kFile)) return std::nullopt;
-  line.remove_prefix(kFile.size());
-  const auto quote = line.rfind(kLine);
-  if (quote == std::string_view::npos) return std::nullopt;
-  const std::string_view rest = line.substr(quote + kLine.size());
-  const auto in = rest.find(" in ");
-  if (in == std::string_view::npos) return std::nullopt;
-  return StackFrame{std::string(rest.substr(in + 4)),
-                    std::string(base_name(line.substr(0, quote))) + ":" + std::string(rest.substr(0, in)),
-                    is_foreign_source(line.substr(0, quote))};
-}
-
 }  // namespace
 
 std::vector<StackFrame> parse_eu_stack(std::string_view text) {
@@ -130,23 +114,6 @@ std::vector<StackFrame> parse_py_spy(std::string_view text) {
     }
   }
   return main_thread.empty() ? first : main_thread;
-}
-
-std::vector<StackFrame> parse_faulthandler(std::string_view text) {
-  std::vector<StackFrame> frames;
-  bool current = false;
-  while (!text.empty()) {
-    const std::string_view line = cut(text, '\n');
-    const bool header = line.ends_with("(most recent call first):");
-    if (header && current) break;
-    if (header) {
-      current = line.starts_with("Current thread ");
-      frames.clear();
-    } else if (const auto frame = faulthandler_frame(line)) {
-      keep(frames, frame->function, frame->place, frame->foreign);
-    }
-  }
-  return frames;
 }
 
 }  // namespace lrun::launcher

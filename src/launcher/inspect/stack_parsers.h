@@ -19,8 +19,4 @@ std::vector<StackFrame> parse_gdb_backtrace(std::string_view text);
 /// `py-spy dump`: of the main thread, otherwise of the first one: '    step (train.py:12)'.
 std::vector<StackFrame> parse_py_spy(std::string_view text);
 
-/// CPython's faulthandler: of the current thread, otherwise of the last one, which is the oldest:
-/// '  File "train.py", line 12 in step'.
-std::vector<StackFrame> parse_faulthandler(std::string_view text);
-
 }  // namespace lrun::launcher

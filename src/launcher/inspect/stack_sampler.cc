@@ -3,7 +3,6 @@
 #include "inspect/stack_sampler.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +12,12 @@
 #include "base/small_file.h"
 #include "base/split.h"
 #include "inspect/process_look.h"
+#include "inspect/python_look.h"
 #include "inspect/stack_parsers.h"
 #include "process/program_path.h"
 
 namespace lrun::launcher {
 namespace {
-
-constexpr std::size_t kMostTracebackBytes = std::size_t{256} * 1024;
 
 std::string tool_path(std::string_view name, std::string_view search_path) {
   ProgramPath found = find_program(name, search_path);
@@ -44,41 +42,30 @@ std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Dura
   return fmt::format("{}: {}", name, line.empty() ? "found no stack" : line);
 }
 
-/// gdb without its start-up files and downloads, and with one more setting.
-std::vector<std::string> gdb_with(const std::string& gdb, const std::string& setting) {
-  return {gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load no", "-iex", setting};
-}
-
+/// gdb without its start-up files and downloads.
 std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
-  std::vector<std::string> arguments = gdb_with(gdb, "set print frame-arguments none");
-  arguments.insert(arguments.end(), {"-p", std::to_string(pid)});
-  return arguments;
-}
-
-/// Has gdb call the interpreter's traceback function, which takes no lock and allocates nothing.
-std::vector<std::string> traceback_arguments(const std::string& gdb, pid_t pid, int memory) {
-  std::vector<std::string> arguments = gdb_with(gdb, "set auto-solib-add off");
-  const std::string open =
-      fmt::format("set $fd = ((int (*)(const char *, int, int))open)(\"/proc/{}/fd/{}\", 1, 0)", ::getpid(), memory);
-  for (const std::string& command :
-       {std::string("set unwindonsignal on"), std::string("sharedlibrary libpython"),
-        std::string("sharedlibrary libc\\."), open,
-        std::string("call ((const char *(*)(int, void *, void *))_Py_DumpTracebackThreads)($fd, (void *)0, (void *)0)"),
-        std::string("call ((int (*)(int))close)($fd)")}) {
-    arguments.insert(arguments.end(), {"-ex", command});
-  }
-  arguments.insert(arguments.begin() + 3, {"-p", std::to_string(pid)});
-  return arguments;
-}
-
-std::string contents_of(const Fd& memory) {
-  std::string text(kMostTracebackBytes, '\0');
-  const ssize_t count = ::pread(memory.get(), text.data(), text.size(), 0);
-  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
-  return text;
+  return {gdb,
+          "-nx",
+          "-batch",
+          "-iex",
+          "set debuginfod enabled off",
+          "-iex",
+          "set auto-load no",
+          "-iex",
+          "set print frame-arguments none",
+          "-p",
+          std::to_string(pid),
+          "-ex",
+          "bt 64"};
 }
 
 bool has_process(const StackSample& sample) { return sample.state != 0 && sample.state != 'Z'; }
+
+void read_python(StackSample& sample) {
+  PythonLook look = look_at_python(sample.pid);
+  if (!look.threads.empty()) sample.python = std::move(look.threads.front().frames);
+  if (!look.problem.empty()) sample.problems.push_back(std::move(look.problem));
+}
 
 }  // namespace
 
@@ -111,7 +98,7 @@ StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<
     Job& job = jobs_.emplace_back();
     job.sample = look_at_process(pid);
     job.sample.rank = process.rank;
-    job.python = runs_python(pid);
+    if (has_process(job.sample)) read_python(job.sample);
     waiting_.push_back(&job);
   }
   next_ = loop_.after(Duration::zero(), [this] { begin_more(); });
@@ -148,25 +135,16 @@ void StackSampler::ask(Job& job, std::vector<std::string> argv, void (StackSampl
       });
 }
 
+/// py-spy knows more versions of Python than we do.
 void StackSampler::python_stack(Job& job) {
-  if (!job.python || !has_process(job.sample) || time_left() <= Duration::zero()) return native_stack(job);
-  if (!tools_.py_spy.empty()) {
-    return ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
-  }
-  if (tools_.gdb.empty()) {
-    job.sample.problems.emplace_back("no Python stack: neither py-spy nor gdb is on PATH");
-    return native_stack(job);
-  }
-  if (job.sample.state == 'T' || job.sample.state == 't') {  // a call would be interrupted half-way
-    job.sample.problems.emplace_back("no Python stack: the process is stopped");
-    return native_stack(job);
-  }
-  job.traceback = Fd(::memfd_create("lrun-traceback", MFD_CLOEXEC));
-  ask(job, traceback_arguments(tools_.gdb, job.sample.pid, job.traceback.get()), &StackSampler::python_done);
+  if (!job.sample.python.empty() && !limits_.native_too) return job_done(job);
+  if (job.sample.problems.empty() || tools_.py_spy.empty() || time_left() <= Duration::zero()) return native_stack(job);
+  ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
 }
 
 void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
-  job.sample.python = job.traceback ? parse_faulthandler(contents_of(job.traceback)) : parse_py_spy(outcome.output);
+  job.sample.python = parse_py_spy(outcome.output);
+  if (!job.sample.python.empty()) job.sample.problems.clear();
   if (job.sample.python.empty() || limits_.native_too) return native_stack(job);
   job_done(job);
 }
@@ -182,9 +160,7 @@ void StackSampler::native_stack(Job& job) {
     return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
   }
   if (!tools_.gdb.empty()) {
-    std::vector<std::string> arguments = gdb_arguments(tools_.gdb, pid);
-    arguments.insert(arguments.end(), {"-ex", "bt 64"});
-    return ask(job, std::move(arguments), &StackSampler::native_done);
+    return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
   }
   job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
   job_done(job);

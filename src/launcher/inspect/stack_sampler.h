@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/event_loop.h"
-#include "base/fd.h"
 #include "inspect/rank_process.h"
 #include "inspect/stack_sample.h"
 #include "process/tool_run.h"
@@ -31,11 +30,10 @@ StackTools find_stack_tools(std::string_view search_path);
 
 /// Looks at processes: /proc at once, then stacks with the tools, a few processes at a time.
 ///
-/// Python's stack comes first: from py-spy, else from the interpreter's own traceback function (the one of
-/// faulthandler), which gdb calls and which writes to memory of ours: the program needs no preparation. Nothing is
-/// called in a process that is stopped, by somebody or by a debugger that had to be ended. Native stacks come from
-/// eu-stack, else gdb. A tool stops its process for the moment of its look, has a deadline, and is ended by its pid; a
-/// process that a tool left stopped is continued. A missing stack is explained in `problems`. One thread.
+/// Python's stacks are read in the memory of the processes, all of them at once, before any tool disturbs them; py-spy
+/// is asked where that is refused. Native stacks come from eu-stack, else gdb. A tool stops its process for the moment
+/// of its look, has a deadline, and is ended by its pid; a process that a tool left stopped is continued. A missing
+/// stack is explained in `problems`. One thread.
 class StackSampler {
  public:
   struct Limits {
@@ -55,8 +53,6 @@ class StackSampler {
  private:
   struct Job {
     StackSample sample;
-    bool python = false;
-    Fd traceback;  ///< memory that the interpreter writes to
     std::unique_ptr<ToolRun> tool;
   };
 

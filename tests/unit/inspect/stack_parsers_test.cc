@@ -54,20 +54,6 @@ TEST(StackParsers, ReadPySpyAndPreferTheMainThread) {
   EXPECT_EQ(parse_py_spy("Thread 13 (idle)\n    get (queue.py:171)\n"), (Frames{{"get", "queue.py:171"}}));
 }
 
-TEST(StackParsers, ReadFaulthandlerAndPreferTheCurrentThread) {
-  EXPECT_EQ(parse_faulthandler("Thread 0x00007fcc35cea6c0 (most recent call first):\n"
-                               "  File \"/usr/lib/python3.11/threading.py\", line 975 in run\n\n"
-                               "Current thread 0x00007fcc35fa5040 (most recent call first):\n"
-                               "  File \"/a/train \", line 1.py\", line 2 in waiting\n"
-                               "  File \"/a/train.py\", line 6 in <module>\n\n"
-                               "Thread 0x1 (most recent call first):\n  File \"x.py\", line 1 in x\n"),
-            (Frames{{"waiting", "train \", line 1.py:2"}, {"<module>", "train.py:6"}}));
-  EXPECT_EQ(parse_faulthandler("Thread 0x2 (most recent call first):\n  File \"b.py\", line 1 in new\n"
-                               "Thread 0x1 (most recent call first):\n  File \"a.py\", line 1 in old\n"),
-            (Frames{{"old", "a.py:1"}}))
-      << "the oldest thread is last, and is the main one";
-}
-
 TEST(StackParsers, AreBoundedAndTakeAnyBytes) {
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += "#" + std::to_string(i) + "  0x1 f - /lib/x\n";
@@ -75,10 +61,7 @@ TEST(StackParsers, AreBoundedAndTakeAnyBytes) {
   EXPECT_EQ(parse_gdb_backtrace("#0  " + std::string(1'000'000, '(')).front().function.size(), 300U);
   for (const std::string text : {"", "#", "#0", "#0 ", "#0  0x", "#x  f", "    (", "  File \"", "  File \"a\", line ",
                                  "(most recent call first):", "\n\n\n", "    a (b"}) {
-    EXPECT_LE(parse_eu_stack(text).size() + parse_gdb_backtrace(text).size() + parse_py_spy(text).size() +
-                  parse_faulthandler(text).size(),
-              2U)
-        << text;
+    EXPECT_LE(parse_eu_stack(text).size() + parse_gdb_backtrace(text).size() + parse_py_spy(text).size(), 2U) << text;
   }
 }
 

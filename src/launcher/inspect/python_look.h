@@ -1,0 +1,29 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "inspect/stack_sample.h"
+
+namespace lrun::launcher {
+
+/// A thread of Python, and its calls.
+struct PythonStack {
+  bool holds_gil = false;            ///< it runs Python; in a build without a GIL several do
+  std::vector<StackFrame> frames{};  ///< innermost first; empty: it runs no Python
+};
+
+/// The threads of a process that Python knows.
+struct PythonLook {
+  std::vector<PythonStack> threads{};  ///< the main one first; empty: see `problem`
+  std::string problem{};               ///< 'no Python stack: …'; empty without threads: it is no Python
+};
+
+/// Reads the stacks of CPython 3.9 to 3.15 in a process with process_vm_readv: nothing is stopped, traced or called
+/// there, and none of its files is opened. A process that waits costs less than a millisecond, any other at most 10
+/// and what the kernel needs to list its memory.
+PythonLook look_at_python(pid_t pid);
+
+}  // namespace lrun::launcher
