@@ -95,6 +95,8 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
   task->began = true;
   bind_to_cpus(*task);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Where Yama lets only ancestors look at a process, the launcher's helpers may look at its workers, too.
+  ::prctl(PR_SET_PTRACER, task->parent);
   ::setsid();
   if (::getppid() != task->parent) ::_exit(127);  // the launcher died before the death signal was armed
   task->defaults->restore();

@@ -60,7 +60,8 @@ struct SpawnResult {
 };
 
 /// Starts a program as the leader of a session (and process group) of its own, with only descriptors 0, 1, 2 and the
-/// extra one, and with SIGKILL as its parent-death signal.
+/// extra one, and with SIGKILL as its parent-death signal. The caller and its descendants may trace it also where Yama
+/// (kernel.yama.ptrace_scope 1) keeps others from that.
 ///
 /// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes
 /// with the child, and exec's errno comes back through the shared memory while the caller waits for the exec.
