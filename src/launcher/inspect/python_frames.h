@@ -14,7 +14,7 @@ namespace lrun::launcher {
 /// A thread that Python knows.
 struct PythonThread {
   Address state = 0;
-  bool holds_gil = false;  ///< in a build without a GIL: it runs Python
+  bool holds_gil = false;  ///< false also in a build without a GIL
 };
 
 /// The threads of all interpreters of a process: 4096 at most, the oldest first, which is the main one.

@@ -108,6 +108,7 @@ PythonLayout told_layout(const Table& table, int minor) {
     layout.code.copies = word(begin.code + 10);
     layout.text.kind = 8;
   }
+  if (without_gil) layout.thread.status = kNoField;  // the bit then stands for any thread that runs Python
   return layout;
 }
 

@@ -139,12 +139,14 @@ PythonLook look_at_python(pid_t pid) {
   }
   if (!search.python->problem.empty()) return refused(search.python->problem);
   constexpr Duration kLimit(10);
+  constexpr std::size_t kMostThreads = 64;
   const SteadyTime end = std::chrono::steady_clock::now() + kLimit;
   PythonLook look;
   for (const PythonThread& thread : python_threads(memory, *search.python)) {
     auto frames = stack_of(memory, *search.python, thread, end);
     if (!frames && look.threads.empty()) return refused("it moved while it was read; look again");
     if (frames) look.threads.push_back({thread.holds_gil, *std::move(frames)});
+    if (look.threads.size() == kMostThreads) break;
   }
   return look.threads.empty() ? refused("the interpreter has no thread yet") : look;
 }

@@ -9,15 +9,9 @@
 
 namespace lrun::launcher {
 
-/// A thread of Python, and its calls.
-struct PythonStack {
-  bool holds_gil = false;            ///< it runs Python; in a build without a GIL several do
-  std::vector<StackFrame> frames{};  ///< innermost first; empty: it runs no Python
-};
-
 /// The threads of a process that Python knows.
 struct PythonLook {
-  std::vector<PythonStack> threads{};  ///< the main one first; empty: see `problem`
+  std::vector<PythonStack> threads{};  ///< 64 at most, the main one first; empty: see `problem`
   std::string problem{};               ///< 'no Python stack: …'; empty without threads: it is no Python
 };
 

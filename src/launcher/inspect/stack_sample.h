@@ -16,7 +16,15 @@ struct StackFrame {
   bool operator==(const StackFrame&) const = default;
 };
 
-/// Where one rank was when it was looked at: its main thread.
+/// A thread of Python, and its calls.
+struct PythonStack {
+  bool holds_gil = false;
+  std::vector<StackFrame> frames{};  ///< innermost first; empty: it runs no Python
+
+  bool operator==(const PythonStack&) const = default;
+};
+
+/// Where one rank was when it was looked at: its main thread, but for `other_threads`.
 struct StackSample {
   int rank = 0;
   pid_t pid = 0;        ///< the process that was looked at: the rank's, or what its shell waits for
@@ -30,6 +38,7 @@ struct StackSample {
   std::vector<StackFrame> native;     ///< innermost first
   std::vector<std::string> problems;  ///< why something is missing, for people
   std::string host = {};              ///< of a job of several launchers; empty: this one
+  std::vector<PythonStack> other_threads = {};  ///< of Python
 
   bool operator==(const StackSample&) const = default;
 };

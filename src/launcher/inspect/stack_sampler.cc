@@ -63,7 +63,10 @@ bool has_process(const StackSample& sample) { return sample.state != 0 && sample
 
 void read_python(StackSample& sample) {
   PythonLook look = look_at_python(sample.pid);
-  if (!look.threads.empty()) sample.python = std::move(look.threads.front().frames);
+  if (!look.threads.empty()) {
+    sample.python = std::move(look.threads.front().frames);
+    sample.other_threads.assign(look.threads.begin() + 1, look.threads.end());
+  }
   if (!look.problem.empty()) sample.problems.push_back(std::move(look.problem));
 }
 

@@ -51,12 +51,30 @@ std::vector<std::string> frame_lines(const std::vector<StackFrame>& frames, bool
 }
 
 /// '  Python  all_reduce (distributed_c10d.py:3075)' and below it the callers.
-std::string frames_text(std::string_view title, const std::vector<std::string>& lines) {
+std::string frames_text(std::string_view title, const std::vector<std::string>& lines, std::size_t most = kMostFrames) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(lines.size(), kMostFrames); ++i) {
+  for (std::size_t i = 0; i < std::min(lines.size(), most); ++i) {
     text += fmt::format("  {:8}{}\n", i == 0 ? title : "", lines[i]);
   }
-  if (lines.size() > kMostFrames) text += fmt::format("  {:8}… {} more\n", "", lines.size() - kMostFrames);
+  if (lines.size() > most) text += fmt::format("  {:8}… {} more\n", "", lines.size() - most);
+  return text;
+}
+
+/// The other threads of Python, equal ones once.
+std::string threads_text(const std::vector<PythonStack>& threads) {
+  constexpr std::size_t kMostThreads = 8;
+  constexpr std::size_t kMostThreadFrames = 6;
+  std::vector<PythonStack> shown;
+  for (const PythonStack& thread : threads) {
+    if (!thread.frames.empty() && std::find(shown.begin(), shown.end(), thread) == shown.end()) shown.push_back(thread);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(shown.size(), kMostThreads); ++i) {
+    std::vector<std::string> lines = frame_lines(shown[i].frames, false);
+    if (shown[i].holds_gil) lines.front() += ", holds the GIL";
+    text += frames_text("thread", lines, kMostThreadFrames);
+  }
+  if (shown.size() > kMostThreads) text += fmt::format("  {:8}… {} more threads\n", "", shown.size() - kMostThreads);
   return text;
 }
 
@@ -97,7 +115,7 @@ std::string group_text(const StackGroup& group) {
   std::string text = fmt::format("\n{}{} ({}, {}): {}\n", whose, where, safe(sample.command),
                                  counted(sample.threads, "thread"), doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
-         frames_text("native", frame_lines(sample.native, !sample.python.empty()));
+         threads_text(sample.other_threads) + frames_text("native", frame_lines(sample.native, !sample.python.empty()));
 }
 
 std::string problems_text(const std::vector<StackSample>& samples) {
@@ -120,6 +138,14 @@ nlohmann::json json_of(const std::vector<StackFrame>& frames) {
   return list;
 }
 
+nlohmann::json json_of(const std::vector<PythonStack>& threads) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PythonStack& thread : threads) {
+    list.push_back({{"holds_gil", thread.holds_gil}, {"python", json_of(thread.frames)}});
+  }
+  return list;
+}
+
 nlohmann::json json_of(const StackSample& sample) {
   return {{"rank", sample.rank},
           {"pid", sample.pid},
@@ -132,6 +158,7 @@ nlohmann::json json_of(const StackSample& sample) {
           {"python", json_of(sample.python)},
           {"native", json_of(sample.native)},
           {"problems", sample.problems},
+          {"other_threads", json_of(sample.other_threads)},
           {"host", sample.host}};
 }
 
@@ -157,6 +184,9 @@ StackSample sample_from(const nlohmann::json& json) {
   sample.native = frames_from(json.at("native"));
   sample.problems = json.at("problems").get<std::vector<std::string>>();
   sample.host = json.value("host", std::string());  // an older lrun lacks it
+  for (const auto& thread : json.value("other_threads", nlohmann::json::array())) {
+    sample.other_threads.push_back({thread.at("holds_gil").get<bool>(), frames_from(thread.at("python"))});
+  }
   return sample;
 }
 
@@ -221,11 +251,13 @@ std::optional<std::vector<StackSample>> stack_samples_from_json(std::string_view
 }
 
 std::string to_json_within(LauncherStacks stacks, std::size_t most) {
-  for (std::size_t most_frames = 64;; most_frames /= 2) {
+  constexpr std::size_t kMostKept = 64;
+  for (std::size_t most_frames = kMostKept;; most_frames /= 2) {
     nlohmann::json ranks = nlohmann::json::array();
     for (StackSample& sample : stacks.samples) {
       sample.python.resize(std::min(sample.python.size(), most_frames));
       sample.native.resize(std::min(sample.native.size(), most_frames));
+      if (most_frames < kMostKept) sample.other_threads.clear();
       ranks.push_back(json_of(sample));
     }
     std::string text = json_text({{"schema", 1},

@@ -36,7 +36,8 @@ struct LauncherStacks {
 
   bool operator==(const LauncherStacks&) const = default;
 };
-/// One line of JSON of at most `most` bytes: outer calls are left out first, and then ranks.
+/// One line of JSON of at most `most` bytes: other threads and outer calls are left out first, and then
+/// ranks.
 std::string to_json_within(LauncherStacks stacks, std::size_t most);
 /// Reads such a line, as stack_samples_from_json() does; each sample gets the host.
 std::optional<LauncherStacks> launcher_stacks_from_json(std::string_view text);

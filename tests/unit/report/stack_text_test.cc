@@ -52,11 +52,33 @@ TEST(StackText, IsThisText) {
       "rank 3: eu-stack took longer than 10s\n");
 }
 
+TEST(StackText, HasTheOtherThreadsOfPythonOnce) {
+  StackSample sample = waiting(0);
+  sample.native.clear();
+  const PythonStack idle{.frames = {{"wait", "threading.py:331"}, {"run", "threading.py:975"}}};
+  sample.other_threads = {idle, {}, {.holds_gil = true, .frames = {{"hook", "train.py:9"}}}, idle};
+  EXPECT_EQ(stack_text({sample}),
+            "rank 0 waits in all_reduce at train.py:40\n"
+            "\n"
+            "rank 0, pid 100 (python3, 4 threads): waits in all_reduce at train.py:40\n"
+            "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
+            "  Python  all_reduce (distributed_c10d.py:3075)\n"
+            "          main (train.py:40)\n"
+            "  thread  wait (threading.py:331)\n"
+            "          run (threading.py:975)\n"
+            "  thread  hook (train.py:9), holds the GIL\n");
+  sample.other_threads.clear();
+  for (int i = 0; i < 20; ++i) sample.other_threads.push_back({.frames = {{"f" + std::to_string(i), "a.py:1"}}});
+  const std::string text = stack_text({sample});
+  EXPECT_NE(text.find("  thread  f7 (a.py:1)\n          … 12 more threads\n"), std::string::npos) << text;
+}
+
 TEST(StackJson, IsReadBackAsTheSameSamples) {
   StackSample reading = waiting(3);
   reading.waits_for = "/data/x.bin";
   reading.python.front().foreign = true;
   reading.problems = {"eu-stack took longer than 10s"};
+  reading.other_threads = {{.holds_gil = true, .frames = {{"hook", "train.py:9"}}}, {}};
   const std::vector<StackSample> samples{waiting(0), reading, {.rank = 4}};
   EXPECT_EQ(stack_samples_from_json(stack_json(samples)), samples);
 }
