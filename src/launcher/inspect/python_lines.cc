@@ -14,13 +14,16 @@ int sum_of_lines(int line, std::int64_t step) {
   return static_cast<int>(std::clamp(line + step, -kMostLines, kMostLines));
 }
 
+/// A byte as a number with a sign, -128 to 127.
+int signed_byte(unsigned char byte) { return byte < 128 ? byte : byte - 256; }
+
 /// Pairs of bytes: so many bytes of code, and then so many lines further.
 int line_by_lnotab(LineBytes table, int line, std::int64_t offset) {
   std::int64_t end = 0;
   for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
     end += table[i];
     if (end > offset) break;
-    line = sum_of_lines(line, static_cast<signed char>(table[i + 1]));
+    line = sum_of_lines(line, signed_byte(table[i + 1]));
   }
   return line;
 }
@@ -30,7 +33,7 @@ std::optional<int> line_by_pairs(LineBytes table, int line, std::int64_t offset)
   constexpr int kNoLine = -128;
   std::int64_t end = 0;
   for (std::size_t i = 0; i + 1 < table.size(); i += 2) {
-    const int step = static_cast<signed char>(table[i + 1]);
+    const int step = signed_byte(table[i + 1]);
     end += table[i];
     if (step != kNoLine) line = sum_of_lines(line, step);
     if (offset < end) return step == kNoLine ? std::nullopt : std::optional(line);
