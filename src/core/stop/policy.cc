@@ -27,8 +27,9 @@ bool is_worth_a_look(const SupervisionState& state) {
       return !state.end.is_ours();  // or else they have been looked at
     case RunEnd::Kind::kWorkerFailed:
       return state.only_victims;
-    case RunEnd::Kind::kInterrupted:
-      return state.end.signal_number == SIGINT && state.succeeded > 0 && state.grace > Duration::zero();
+    case RunEnd::Kind::kInterrupted:  // by a person: a scheduler's time is short
+      return state.end.signal_number == SIGINT && (state.succeeded > 0 || state.quiet) &&
+             state.grace > Duration::zero();
     case RunEnd::Kind::kRequested:
       return state.succeeded > 0;
     default:
@@ -153,6 +154,7 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     default:
       break;
   }
+  if (state.end.kind == RunEnd::Kind::kSucceeded) state.quiet = event.in_quiet;
   if (state.phase == Phase::kSettling) {
     state.unwanted = true;
     return begin_stop(state, state.end, event.signal_number);

@@ -33,6 +33,7 @@ struct SupervisionState {
   int stop_signal = 0;             ///< the signal that follows kLooking
   RunEnd end;                      ///< why it stops; kSucceeded while nothing is wrong
   bool suspended = false;
+  bool quiet = false;     ///< no worker had printed anything for a while when the signal came that ends the run
   bool asked = false;     ///< a forwarded signal has asked for the end
   bool unwanted = false;  ///< the run was asked to end: no attempt may follow
 
@@ -59,6 +60,7 @@ struct SignalArrived {
   bool may_hurry = true;   ///< false of a TERM that the cluster's manager only repeats
   bool by_head = false;    ///< sent to the lrun that the user typed, which passed it on to all nodes
   bool head_lost = false;  ///< it stands for the end of the connection to that lrun
+  bool in_quiet = false;   ///< no worker had printed anything for a while
 
   /// The reason of a run that this signal ends.
   [[nodiscard]] RunEnd end() const;

@@ -57,6 +57,17 @@ std::string last_line_of(const LogRouter& logs, int local_rank) {
 
 }  // namespace
 
+bool are_quiet(const Attempt& attempt, const LogRouter& logs, Duration limit) {
+  bool any = false;
+  for (const Worker& worker : attempt.workers()) {
+    if (worker.process.status()) continue;
+    any = true;
+    const auto lifetime = std::chrono::floor<Duration>(steady_now() - worker.started);
+    if (logs.quiet(worker.local_rank).value_or(lifetime) < limit) return false;
+  }
+  return any;
+}
+
 RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
   RunStatus status;
   const SupervisionState& state = attempt.supervisor().state();

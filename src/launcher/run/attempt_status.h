@@ -8,6 +8,9 @@
 
 namespace lrun::launcher {
 
+/// True where a worker runs, and none that runs has printed anything for as long as `limit`.
+bool are_quiet(const Attempt& attempt, const LogRouter& logs, Duration limit);
+
 /// The present state of a supervised attempt; the fields about its run are left empty.
 RunStatus attempt_status(Attempt& attempt, const LogRouter& logs);
 

@@ -55,6 +55,14 @@ TEST(Policy, LooksWhereWorkersAreAfterCtrlCOnlyIfOneHadEndedWithZero) {
   EXPECT_NE(find<KillGroups>(decide(at_once, SignalArrived{SIGINT})), nullptr);
 }
 
+TEST(Policy, LooksWhereWorkersAreAfterCtrlCOnARunThatHasLongBeenQuiet) {
+  EXPECT_NE(find<LookAtWorkers>(decide(looking_run(2), SignalArrived{.signal_number = SIGINT, .in_quiet = true})),
+            nullptr);
+  EXPECT_EQ(find<LookAtWorkers>(decide(looking_run(2), SignalArrived{.signal_number = SIGTERM, .in_quiet = true})),
+            nullptr)
+      << "a scheduler's time is short";
+}
+
 TEST(Policy, ASecondCtrlCDoesNotWaitForTheLook) {
   const SupervisionState one_left = decide(looking_run(2), WorkerEnded{true}).state;
   const Decision looking = decide(one_left, SignalArrived{SIGINT});
