@@ -54,6 +54,16 @@ case $1 in
     until [ -e "$folder/pid_a" ]; do sleep 0.05; done
     while kill -0 "$(cat "$folder/pid_a")" 2>/dev/null; do sleep 0.05; done
     exit 255 ;;
+  bare)  # is told to go once the worker of host a runs, and has no program then; makes the file 'gate' at its end
+    {
+      until [ "$kind" = g ]; do
+        one_frame >"$folder/frame"
+        [ "$kind" != g ] || until [ -e "$folder/up" ]; do sleep 0.05; done
+        [ "$kind" != g ] || rm "$folder/program"
+        cat "$folder/frame"
+      done
+      exec cat
+    } | { sh -c "$2"; echo open >"$folder/gate"; } ;;
   *) sh -c "$2" ;;
 esac
 )sh";
@@ -140,6 +150,14 @@ TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   EXPECT_EQ(count(lrun.err(), what), 1U) << "once for both: " << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "error: a" + what) || contains(lrun.err(), "error: b" + what)) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), ": check the path\n")) << lrun.err();
+}
+
+TEST_F(HostsWords, OneWithoutTheProgramIsNoLossToAJobThatSucceedsWithoutIt) {
+  const std::string program = folder_.script("program", "#!/bin/sh\n{ : >" + path("up") + "; until [ -e " +
+                                                            path("gate") + " ]; do sleep 0.05; done; exit; }\n");
+  LrunProcess lrun({"-H", "a:1,bare:1", "--nnodes", "1:2", program}, options());
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "cannot run '" + program + "': No such file or directory")) << lrun.err();
 }
 
 TEST_F(HostsWords, WhoseDevicesAreSelectedAndNotThereAreNamedByTheSelection) {

@@ -107,14 +107,18 @@ bool HostTable::all_over() const {
 }
 
 int HostTable::exit_code(bool waiting_were_stopped) const {
+  const auto has_begun = [](const Host& host) { return host.stage == Stage::kBegun; };
   const auto kept_job_from_beginning = [](const Host& host) {
-    return host.end && host.stage != Stage::kBegun && host.end->kind == ExitStatus::Kind::kExited &&
-           host.end->value != 0 && host.end->value != exit_code_of_signal(SIGTERM);
+    return host.end && host.end->kind == ExitStatus::Kind::kExited && host.end->value != 0 &&
+           host.end->value != exit_code_of_signal(SIGTERM);
   };
-  const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), kept_job_from_beginning);
-  if (culprit != hosts_.end()) return culprit->end->value;
+  const bool job_began = std::any_of(hosts_.begin(), hosts_.end(), has_begun);
+  if (!job_began) {
+    const auto culprit = std::find_if(hosts_.begin(), hosts_.end(), kept_job_from_beginning);
+    if (culprit != hosts_.end()) return culprit->end->value;
+  }
   const auto shown = std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) {
-    return host.end && (host.stage == Stage::kBegun || !waiting_were_stopped);
+    return host.end && (job_began ? has_begun(host) : !waiting_were_stopped);
   });
   return shown == hosts_.end() ? kExitRefused : shown->end->shell_code();
 }

@@ -115,6 +115,17 @@ TEST(HostTable, TheHostThatKeptTheJobFromBeginningHasTheCode) {
   EXPECT_EQ(table.exit_code(true), 127);
 }
 
+TEST(HostTable, AHostThatTheJobDidWithoutHasNotTheCode) {
+  HostTable table = started(3);
+  table.ended(1, failure(127));
+  table.begun(2);
+  table.ended(2, kSuccess);
+  EXPECT_EQ(table.exit_code(false), 0) << "the first host is lost";
+  table.begun(0);
+  table.ended(0, failure(7));
+  EXPECT_EQ(table.exit_code(false), 7);
+}
+
 TEST(HostTable, HostsThatWereStoppedSayNothing) {
   HostTable table = started(2);
   table.ended(0, failure(exit_code_of_signal(SIGTERM)));
