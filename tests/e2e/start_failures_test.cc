@@ -65,6 +65,18 @@ TEST_F(StartFailures, AreNotedByAJobThatCanDoWithoutTheNode) {
   EXPECT_EQ(first.wait().code, 0) << first.err();
 }
 
+TEST_F(StartFailures, OfTheHostOfTheRendezvousEndAJobThatCanDoWithoutOthers) {
+  Job job({"--nnodes", "1:2"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, missing());
+  LrunProcess& second = job.start({"--node-rank", "1"}, there());
+  for (LrunProcess* node : {&first, &second}) {
+    EXPECT_EQ(node->wait().code, 127) << node->err();
+    EXPECT_TRUE(
+        contains(node->err(), "lrun: hint: check the path; no job begins without the node that hosts its rendezvous\n"))
+        << node->err();
+  }
+}
+
 TEST_F(StartFailures, CanBeToldToNobodyWhereNobodyComes) {
   Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=1"});
   LrunProcess& alone = job.start({"--node-rank", "1"}, missing());

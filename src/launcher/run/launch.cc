@@ -42,10 +42,19 @@ namespace {
 /// The endpoint comes from what starts the job's launchers.
 bool is_managed(const LaunchRequest& request) { return request.rendezvous.endpoint.source == Source::kScheduler; }
 
+/// A job that can do without some nodes meets where one of them hosts the rendezvous: that one is no such node.
+UserError with_need_of_host(const UserError& error, const LaunchPlan& plan) {
+  const auto& rendezvous = plan.rendezvous;
+  const bool is_host = rendezvous && rendezvous->hosting != RendezvousPlan::Hosting::kNever;
+  if (!is_host || needs_all_nodes(*rendezvous)) return error;
+  return {error.what(), error.hint() + "; no job begins without the node that hosts its rendezvous"};
+}
+
 /// Ends a node that cannot start its workers. Reports it to the other nodes, so that none waits. Where people read in
 /// one place what all nodes print, node rank 0 prints it for a node whose report has arrived.
-int end_before_start(const Verdict& verdict, const UserError& error, const LaunchPlan& plan,
-                     const LaunchRequest& request, const Environment& environment, MessageSink& sink) {
+int end_before_start(const Verdict& verdict, const UserError& why, const LaunchPlan& plan, const LaunchRequest& request,
+                     const Environment& environment, MessageSink& sink) {
+  const UserError error = with_need_of_host(why, plan);
   const bool is_one_of_many = !speaks_for_job(plan);
   if (!is_one_of_many) sink.print_error(error);
   if (!plan.rendezvous) return verdict.exit_code;
