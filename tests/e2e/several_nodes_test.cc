@@ -303,6 +303,16 @@ TEST(SeveralNodes, SayWhoIsMissingWhenTheyDoNotMeet) {
   });
 }
 
+TEST(SeveralNodes, AreToldWhenNodeRankZeroWaitsWhereNobodyComes) {
+  const std::string endpoint = "192.0.2.1:" + std::to_string(free_port());  // nobody's address
+  LrunProcess alone({"--num_nodes", "2", "--rdzv-endpoint", endpoint, "--node-rank", "0", "true"});
+  ASSERT_TRUE(alone.wait_for("if '192.0.2.1' is another node, this one needs another '--node-rank'")) << alone.err();
+  EXPECT_TRUE(contains(alone.err(),
+                       "lrun: warning: node rank 0 hosts the rendezvous, and '192.0.2.1' is no address of this host: "
+                       "others reach it there only if something forwards them\n"))
+      << alone.err();
+}
+
 TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   Job job({"--num_nodes", "2"});
   LrunProcess& alone = job.start({"--node-rank", "1"}, {"true"});

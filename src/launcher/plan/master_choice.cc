@@ -113,6 +113,13 @@ RendezvousPlan::Hosting hosting_of(const RendezvousRequest& request, const std::
   return is_here(host, this_host) ? Hosting::kIfFree : Hosting::kNever;
 }
 
+/// Managers give node rank 0 to the host that they name, and the name of a service is that of no pod.
+bool may_be_elsewhere(const RendezvousRequest& request, const std::string& host, const AllocatedNode& this_host) {
+  const bool is_first = request.node_rank.given() && request.node_rank.value == 0 && !request.task;
+  const bool by_person = request.node_rank.source != Source::kScheduler && request.listener < 0 && !this_host.is_pod;
+  return is_first && by_person && !host.empty() && !is_here(host, this_host);
+}
+
 void choose_tls(const RendezvousRequest& request, RendezvousPlan& rendezvous, LaunchPlan& plan) {
   const EtcdTls& files = request.etcd_tls;
   if (!files.key.empty() && files.certificate.empty()) {
@@ -176,6 +183,8 @@ void choose_rendezvous(const LaunchRequest& request, const AllocatedNode& this_h
   rendezvous.is_up = asked.is_up;
   rendezvous.backend = asked.backend.value;
   rendezvous.hosting = hosting_of(asked, rendezvous.host, this_host);
+  rendezvous.may_be_elsewhere =
+      rendezvous.hosting == RendezvousPlan::Hosting::kMust && may_be_elsewhere(asked, rendezvous.host, this_host);
   rendezvous.leaves_endpoint = asked.is_host == false && !asked.uses_etcd();
   rendezvous.workers_use_endpoint = rendezvous.backend == RendezvousBackend::kStatic;
   rendezvous.rank_0_hosts_store = plan.rank_0_hosts_store;

@@ -54,6 +54,7 @@ struct RendezvousPlan {
   std::string etcd_folder;          ///< of the job's keys there: '/lrun/NAME'
   std::optional<EtcdTls> etcd_tls;  ///< empty: plain HTTP
   Hosting hosting = Hosting::kNever;
+  bool may_be_elsewhere = false;                ///< a person made this node rank 0, and `host` was no name of it
   bool leaves_endpoint = false;                 ///< '--rdzv-conf is_host=false': another node has to serve it
   bool workers_use_endpoint = false;            ///< static: the workers' store is there, too; otherwise node 0 hosts it
   bool rank_0_hosts_store = false;              ///< the worker of rank 0 does; its launcher only reserves the port

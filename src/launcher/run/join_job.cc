@@ -20,11 +20,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/own_signals.h"
 #include "base/sha256.h"
 #include "base/shortened.h"
 #include "base/user_error.h"
+#include "cluster/own_names.h"
 #include "inspect/run_status.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
@@ -51,6 +53,10 @@ constexpr const char* kJobSecret = "LRUN_JOB_SECRET";
 constexpr const char* kEtcdUser = "LRUN_ETCD_USER";
 constexpr const char* kOutcomeToken = "LRUN_OUTCOME_TOKEN";
 constexpr std::size_t kMostProgramBytes = 200;
+
+std::string name_with_address(const std::string& host, const std::string& address) {
+  return "'" + host + "'" + (host == address ? "" : " (" + address + ")");
+}
 
 bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
   return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
@@ -109,7 +115,9 @@ class RendezvousWait : public JobEvents {
 
   void waiting(const std::string& text) override {
     last_told_ = text;
-    if (speaks_for_job(plan_) && told_.is_worth_a_line(text)) tell(text + time_left());
+    if (!speaks_for_job(plan_) || !told_.is_worth_a_line(text)) return;
+    tell(text + time_left());
+    if (plan_.rendezvous->may_be_elsewhere && !own_place_) look_for_own_place();
   }
   /// The job runs without this node, which waits as long as the job runs.
   void spare(const std::string& text) override {
@@ -160,6 +168,35 @@ class RendezvousWait : public JobEvents {
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
+  }
+
+  /// Others go where the name leads, and wait there as this node does here.
+  void look_for_own_place() {
+    const std::string& host = plan_.rendezvous->host;
+    own_place_.emplace(
+        loop_, [host] { return ask_for_address(host); }, kNameServiceLimit,
+        [this](const ChildAnswer& answer) {
+          if (answer.end == ChildAnswer::End::kAnswered) doubt_place(answer.text);
+        });
+  }
+
+  /// \param address  of the rendezvous; empty: there is no such host. Behind NAT another one than ours may be right.
+  void doubt_place(const std::string& address) {
+    const RendezvousPlan& rendezvous = *plan_.rendezvous;
+    if (address.empty()) {
+      output_.sink.warn(
+          fmt::format("node rank 0 hosts the rendezvous, and no host '{}' is known here: the others may not "
+                      "find it",
+                      rendezvous.host));
+      output_.sink.hint(fmt::format("name this host in '{}' as the others reach it", rendezvous.host_from));
+    } else if (interface_of(address).empty()) {
+      output_.sink.warn(
+          fmt::format("node rank 0 hosts the rendezvous, and {} is no address of this host: others reach "
+                      "it there only if something forwards them",
+                      name_with_address(rendezvous.host, address)));
+      output_.sink.hint(fmt::format("if '{}' is another node, this one needs another '{}'", rendezvous.host,
+                                    rendezvous.node_rank_from));
+    }
   }
 
   /// A leader that is late is late for all: the next node tells that soon, where people read them in one place.
@@ -251,6 +288,7 @@ class RendezvousWait : public JobEvents {
   std::string last_told_;  ///< by the leader: which launchers are there
   std::optional<std::string> told_trouble_;
   EventLoop::Timer unreached_;
+  std::optional<ChildQuery> own_place_;  ///< where the name of the rendezvous leads
   RendezvousOutcome end_;
 };
 

@@ -165,6 +165,23 @@ TEST(MasterChoice, LetsTheNodeWithRankZeroHostTheStaticRendezvous) {
   EXPECT_TRUE(rendezvous_of({.endpoint = endpoint_of("here", 4000), .is_host = false}).leaves_endpoint);
 }
 
+TEST(MasterChoice, DoubtsANodeRankZeroOfAPersonWhoseEndpointIsNotKnownToBeHere) {
+  const auto doubts = [](const char* host, Source source, int rank = 0) {
+    return rendezvous_of({.endpoint = endpoint_of(host, 4000), .node_rank = {rank, source, "of somebody"}})
+        .may_be_elsewhere;
+  };
+  EXPECT_TRUE(doubts("there", Source::kFlag));
+  EXPECT_TRUE(doubts("there", Source::kEnvironment));
+  EXPECT_FALSE(doubts("here", Source::kFlag));
+  EXPECT_FALSE(doubts("localhost", Source::kFlag));
+  EXPECT_FALSE(doubts("there", Source::kFlag, 1));
+  EXPECT_FALSE(doubts("there", Source::kScheduler)) << "a manager names the host";
+  AllocatedNode pod = cpu_node();
+  pod.is_pod = true;
+  const RendezvousRequest in_pod{.endpoint = endpoint_of("there", 4000), .node_rank = {0, Source::kFlag, "RANK"}};
+  EXPECT_FALSE(plan_of(request_for_four(in_pod), pod).rendezvous->may_be_elsewhere) << "a service has other addresses";
+}
+
 TEST(MasterChoice, TriesToReachTheRendezvousAsLongAsItWaitsForOthers) {
   const RendezvousPlan given = rendezvous_of({.endpoint = endpoint_of("there", 1), .join_timeout = Duration(7000)});
   EXPECT_EQ(given.connect_timeout, Duration(7000));
