@@ -82,7 +82,7 @@ check_release() {
   PREFIX=$(mktemp -d)
   cmake --preset release > build/release.log || { cat build/release.log; return 1; }
   cmake --build --preset release --target product
-  cmake --install build/release --prefix "$PREFIX" > build/release.log || { cat build/release.log; return 1; }
+  cmake --install build/release --prefix "${PREFIX:-$HOME/.local}" > build/release.log || { cat build/release.log; return 1; }
   tests/style/launcher_needs.sh "$PREFIX/bin/lrun" optimised
   rm -rf "$PREFIX"
 }
