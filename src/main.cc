@@ -57,12 +57,12 @@ bool is_in_all_lines(const std::vector<std::string>& argv, const UserError& foun
 /// Whether the first task says what all of them find. 'srun --multi-prog' gives each task a line of its own and does
 /// not tell it: where the first one is up, that one's line is right. Tasks of mpirun may differ in their environments:
 /// where the first one fails, mpirun ends the others while they wait here.
-bool is_told_by_first_task(const Environment& environment) {
+bool is_told_by_first_task(const Environment& environment, const ErrorOfAllTasks& error) {
   constexpr Duration kToStart(2000);
   if (!is_later_task(environment)) return false;
   if (srun_place(environment)) return true;  // lrun has started srun, with one line
   try {
-    if (is_mpi_task_of_a_host(environment)) {
+    if (error.may_be_of_host() && is_mpi_task_of_a_host(environment)) {
       std::this_thread::sleep_for(kToStart);
       return false;
     }
@@ -132,7 +132,8 @@ int main(int argc, char** argv) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
     const bool is_of_mpi = lrun::launcher::is_later_mpi_task(environment).value_or(false);
     const std::string host = is_of_mpi ? lrun::launcher::own_host_name() + ": " : "";
-    if (!lrun::launcher::is_told_by_first_task(environment)) sink.print_error({host + error.what(), error.hint()});
+    if (!lrun::launcher::is_told_by_first_task(environment, error))
+      sink.print_error({host + error.what(), error.hint()});
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

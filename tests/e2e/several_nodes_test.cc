@@ -222,6 +222,15 @@ TEST(SeveralNodes, OfOneMpirunTellOnceWhatIsWrongInTheirLine) {
   }
 }
 
+TEST(SeveralNodes, OfOneMpirunSayWhatIsMissingOnTheirHostAlone) {
+  std::map<std::string, std::string> without_endpoint = of_two_tasks(1, free_port()).environment;
+  without_endpoint.erase("MASTER_ADDR");
+  LrunProcess second({"true"}, {.environment = without_endpoint});
+  EXPECT_EQ(second.wait().code, 125);
+  EXPECT_TRUE(contains(second.err(), ": MPICH gives 2 launchers their ranks, but no rendezvous endpoint\n"))
+      << second.err();
+}
+
 TEST(SeveralNodes, ShowTheStacksOfAllNodesWhereOneHangs) {
   Job job({"--num_nodes", "2", "--hang-timeout", "1s"});
   LrunProcess& hangs = job.start({"--node-rank", "0"}, {"sleep", "1000"});

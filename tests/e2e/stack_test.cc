@@ -68,6 +68,7 @@ TEST(Stack, SaysWhereAPythonProgramIsWithoutItsHelpAndWithoutTools) {
                                            "def evaluate():\n    while True: pass\n"
                                            "print('ready', flush=True)\n"
                                            "[all_reduce, load, all_reduce, evaluate][int(os.environ['RANK'])]()\n");
+  ASSERT_FALSE(pythons().empty());
   for (const std::string& python : pythons()) {
     SCOPED_TRACE(python);
     LrunProcess run({"-n", "4", python, script}, {.environment = {{"PATH", no_tools.path().string()}}});

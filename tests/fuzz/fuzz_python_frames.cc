@@ -51,7 +51,8 @@ void look_at_python_of(std::string_view data, const std::map<std::string, Addres
   const auto python = lrun::launcher::find_python(memory, *found);
   check(python.has_value());
   if (!python->problem.empty()) return;
-  const auto threads = lrun::launcher::python_threads(memory, *python);
+  const auto threads =
+      lrun::launcher::python_threads(memory, *python).value_or(std::vector<lrun::launcher::PythonThread>());
   check(threads.size() <= 4096);
   for (std::size_t i = 0; i < std::min<std::size_t>(threads.size(), 4); ++i) {
     const auto frames = lrun::launcher::python_stack(memory, *python, threads[i]);

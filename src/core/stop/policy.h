@@ -133,8 +133,8 @@ struct Decision {
 /// period of zero skips the wait. Processes that an ended worker left in its group have the rest of the same grace
 /// period. Where the first death is a likely victim's, the others first have a moment to end with an error of their
 /// own; the first such error ends the moment. Where workers may have waited in vain (a limit is over, only victims have
-/// failed, a worker had ended with 0 when a user stopped the run) their stacks are sampled before they are signalled.
-/// The first event that ends the run stays its reason.
+/// failed, a worker had ended with 0 when a user stopped the run, or none had printed anything for a while) their
+/// stacks are sampled before they are signalled. The first event that ends the run stays its reason.
 ///
 /// Between two attempts there is no worker to stop: a request for the end then ends the run at once, until the very
 /// decision to start again.

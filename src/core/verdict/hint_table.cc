@@ -137,11 +137,13 @@ constexpr HintRule kRules[] = {
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"local-rank-argument", "arguments are required: --local", "",
      "'--compat=torch.distributed.launch' gives it; or read LOCAL_RANK from the environment"},
-    {"foreign-rank", "KeyError: 'SLURM_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"foreign-rank", "KeyError: 'OMPI_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'SLURM_PROCID'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'SLURM_LOCALID'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'SLURM_NTASKS'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
     {"foreign-rank", "KeyError: 'PMI_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"cpu-device-ids", "DistributedDataParallel device_ids", "",
-     "on CPUs, call DistributedDataParallel without device_ids"},
+    {"device-ids", "DistributedDataParallel device_ids", "",
+     "move the model to its GPU before DistributedDataParallel; on CPUs leave device_ids out"},
     {"missing-rank", "environment variable RANK expected", "", "the program cleared its environment: lrun sets RANK"},
 };
 

@@ -95,7 +95,8 @@ class ConfigReader {
     const std::string place = place_of(path_, node.source());
     const std::size_t at = std::min(key.find('@'), key.size());
     const Flag* const flag = find_setting(key.substr(0, at));
-    if (flag == nullptr || (at < key.size() && !flag->per_rank)) refuse_name(place, key, node.is_table());
+    if (flag == nullptr || (at < key.size() && !flag->per_rank))
+      refuse_name(place, key, node.is_table() && !node.as_table()->is_inline());
     const GivenValue given{flag, {}, Source::kConfig, key, place, key.substr(std::min(at + 1, key.size()))};
     if (flag->repeatable && node.is_array()) {
       for (const toml::node& element : *node.as_array()) add(given, element, {});

@@ -21,13 +21,17 @@ template <Setting<RankStreams> OutputRequest::*field>
 void set_streams(const GivenValue& given, LaunchRequest& request) {
   const auto streams = parse_rank_streams(given.text);
   if (!streams) {
-    const bool is_number = given.origin == "-t" && whole_number<int>(given.text);
-    const std::string foreign = is_number
-                                    ? "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer"
-                                    : hint_about_foreign_option("-t" + given.text);  // mpirun's '-tag-output'
+    std::string meant = example(given, "3");
+    if (given.origin == "-t") {  // as Slurm's or mpirun's
+      const std::string foreign = hint_about_foreign_option("-t" + given.text);
+      if (!foreign.empty()) meant = foreign;
+      if (whole_number<int>(given.text)) {
+        meant = "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer";
+      }
+    }
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
-           foreign.empty() ? example(given, "3") : foreign);
+           meant);
   }
   // '0' is the default. As a value that was given it would switch lrun to torchrun's way of printing lines.
   if (*streams != RankStreams{}) request.output.*field = setting(given, *streams);

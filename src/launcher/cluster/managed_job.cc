@@ -47,7 +47,7 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   const bool is_port = port && *port > 0 && *port <= kMostPort;
   if (job.host.by != "MASTER_ADDR" || typed.empty() || typed.starts_with("tcp://")) return;
   if (!is_port)
-    throw UserError(fmt::format("'MASTER_PORT={}' is not a port", typed), "unset it, or set one up to 65535");
+    throw UserError(fmt::format("'MASTER_PORT={}' is not a port", typed), "unset it, or set one from 1 to 65535");
   job.port = {*port, "MASTER_PORT"};
 }
 

@@ -93,7 +93,8 @@ std::optional<bool> is_later_mpi_task(const Environment& environment) {
 
 bool is_mpi_task_of_a_host(const Environment& environment) {
   const TaskVariables* const names = starter_of(environment);
-  return names != nullptr && job_of(*names, environment).tasks_here == 1;
+  if (names == nullptr || names->manager == std::string_view("Flux")) return false;
+  return job_of(*names, environment).tasks_here == 1;
 }
 
 }  // namespace lrun::launcher

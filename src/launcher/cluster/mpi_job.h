@@ -15,7 +15,8 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view);
 /// task of theirs.
 std::optional<bool> is_later_mpi_task(const Environment& environment);
 
-/// Whether this is a task of theirs, and the only one of its host.
+/// Whether this is a task of mpirun or jsrun, and the only one of its host. Not of Flux, which gives all tasks the same
+/// environment.
 bool is_mpi_task_of_a_host(const Environment& environment);
 
 }  // namespace lrun::launcher

@@ -66,8 +66,9 @@ std::string hint_about_name(const std::string& name) {
   if (dots != std::string::npos && has_digits(name.substr(0, dots)) && has_digits(name.substr(dots + 2))) {
     return "ranks are written '" + name.substr(0, dots) + "-" + name.substr(dots + 2) + "'";
   }
+  constexpr int kLeastPid = 300;  // the kernel keeps lower ones for its own, and they are more likely to be ranks
   const auto pid = natural_number(name);
-  if (pid && *pid > 1 && ::getpgid(*pid) >= 0) {
+  if (pid && *pid >= kLeastPid && ::getpgid(*pid) > 0) {
     return "it is the id of a process: 'lrun stack --pids " + name + "' shows where that is; 'lrun status' names runs";
   }
   return {};

@@ -199,29 +199,41 @@ std::optional<StackFrame> frame_of(MemoryReader& memory, const PythonPlace& pyth
                     is_foreign_source(file)};
 }
 
+/// The addresses of the threads, the newest first; empty where a list does not end as it should.
+std::optional<std::vector<Address>> walk_threads(MemoryReader& memory, const PythonPlace& python) {
+  const PythonLayout& layout = python.layout;
+  std::vector<Address> threads;
+  auto interpreter = memory.value<Address>(python.runtime + layout.interpreter.list);
+  for (std::size_t i = 0; i < kMostInterpreters && interpreter != 0; ++i) {
+    auto state = memory.value<Address>(interpreter + layout.interpreter.threads);
+    for (; state != 0; state = memory.value<Address>(state + layout.thread.next)) {
+      // The list is not locked: a thread that has just ended is no member of it.
+      const bool is_member = memory.value<Address>(state + layout.thread.interpreter) == interpreter;
+      if (!is_member || threads.size() == kMostThreads) return std::nullopt;
+      threads.push_back(state);
+    }
+    interpreter = memory.value<Address>(interpreter + layout.interpreter.next);
+  }
+  return threads;
+}
+
 }  // namespace
 
-std::vector<PythonThread> python_threads(MemoryReader& memory, const PythonPlace& python) {
+std::optional<std::vector<PythonThread>> python_threads(MemoryReader& memory, const PythonPlace& python) {
   const PythonLayout& layout = python.layout;
   constexpr std::uint32_t kActive = 16;
   const Address gil_owner = layout.interpreter.gil_owner == kNoField
                                 ? 0
                                 : memory.value<Address>(python.runtime + layout.interpreter.gil_owner);
+  const auto states = walk_threads(memory, python);
+  if (!states || walk_threads(memory, python) != states) return std::nullopt;
   std::vector<PythonThread> threads;
-  auto interpreter = memory.value<Address>(python.runtime + layout.interpreter.list);
-  for (std::size_t i = 0; i < kMostInterpreters && interpreter != 0; ++i) {
-    auto state = memory.value<Address>(interpreter + layout.interpreter.threads);
-    while (state != 0 && threads.size() < kMostThreads) {
-      // The list is not locked: a thread that has just ended is no member of it.
-      if (memory.value<Address>(state + layout.thread.interpreter) != interpreter) break;
-      const bool active = layout.thread.status != kNoField &&
-                          (memory.value<std::uint32_t>(state + layout.thread.status) & kActive) != 0;
-      threads.push_back({state, active || (gil_owner != 0 && gil_owner == state)});
-      state = memory.value<Address>(state + layout.thread.next);
-    }
-    interpreter = memory.value<Address>(interpreter + layout.interpreter.next);
+  for (auto state = states->rbegin(); state != states->rend();
+       ++state) {  // new ones are put at the front of both lists
+    const bool active =
+        layout.thread.status != kNoField && (memory.value<std::uint32_t>(*state + layout.thread.status) & kActive) != 0;
+    threads.push_back({*state, active || (gil_owner != 0 && gil_owner == *state)});
   }
-  std::reverse(threads.begin(), threads.end());  // new ones are put at the front of both lists
   return threads;
 }
 

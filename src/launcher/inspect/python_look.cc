@@ -104,18 +104,18 @@ Search search_python(pid_t pid, MemoryReader& memory) {
   return search;
 }
 
-/// The calls of a thread, which may go on meanwhile: after some tries there are pauses, since it may be waiting for a
-/// core in the middle of a call.
-std::optional<std::vector<StackFrame>> stack_of(MemoryReader& memory, const PythonPlace& python,
-                                                const PythonThread& thread, SteadyTime end) {
+/// What `read` returns, which is empty while the process moves: after some tries there are pauses, since a thread may
+/// be waiting for a core in the middle of a call.
+template <typename Read>
+auto read_until(SteadyTime end, const Read& read) {
   constexpr int kMostTries = 100;
   constexpr int kTriesAtOnce = 20;
   constexpr std::chrono::microseconds kPause(50);
   for (int tries = 0; tries < kMostTries && std::chrono::steady_clock::now() < end; ++tries) {
     if (tries > kTriesAtOnce) std::this_thread::sleep_for(kPause);
-    if (auto frames = python_stack(memory, python, thread)) return frames;
+    if (auto value = read()) return value;
   }
-  return std::nullopt;
+  return decltype(read())();
 }
 
 PythonLook refused(const std::string& why) { return {.problem = "no Python stack: " + why}; }
@@ -140,11 +140,14 @@ PythonLook look_at_python(pid_t pid) {
   if (!search.python->problem.empty()) return refused(search.python->problem);
   constexpr Duration kLimit(10);
   constexpr std::size_t kMostThreads = 64;
+  constexpr const char* kMoved = "it moved while it was read; look again";
   const SteadyTime end = std::chrono::steady_clock::now() + kLimit;
   PythonLook look;
-  for (const PythonThread& thread : python_threads(memory, *search.python)) {
-    auto frames = stack_of(memory, *search.python, thread, end);
-    if (!frames && look.threads.empty()) return refused("it moved while it was read; look again");
+  const auto threads = read_until(end, [&] { return python_threads(memory, *search.python); });
+  if (!threads) return refused(kMoved);
+  for (const PythonThread& thread : *threads) {
+    auto frames = read_until(end, [&] { return python_stack(memory, *search.python, thread); });
+    if (!frames && look.threads.empty()) return refused(kMoved);
     if (frames) look.threads.push_back({thread.holds_gil, *std::move(frames)});
     if (look.threads.size() == kMostThreads) break;
   }

@@ -16,8 +16,8 @@ struct PythonLook {
 };
 
 /// Reads the stacks of CPython 3.9 to 3.15 in a process with process_vm_readv: nothing is stopped, traced or called
-/// there, and none of its files is opened. A process that waits costs less than a millisecond, any other at most 10
-/// and what the kernel needs to list its memory.
+/// there, and none of its files is opened. A process that waits costs less than a millisecond; one that moves is read
+/// again for 10. The kernel's list of its memory has no deadline: a process that hangs in mmap() makes the caller wait.
 PythonLook look_at_python(pid_t pid);
 
 }  // namespace lrun::launcher

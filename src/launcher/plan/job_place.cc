@@ -317,17 +317,16 @@ void take_size(LaunchRequest& request, const Allocation& allocation, bool takes_
   if (!takes_part_in_job) return;
   if (allocation.job->task) take_task(request, allocation);
   if (allocation.job->knows_nodes) take_nodes(request, allocation);
-  refuse_missing_endpoint(allocation, request);
 }
 
-/// Does what goes wrong in all tasks or in none. \throws ErrorOfAllTasks  where there are tasks
+/// Does what goes wrong in all tasks or in none, or mostly so. \throws ErrorOfAllTasks  where there are tasks
 template <class Step>
-void do_in_all_tasks(const Allocation& allocation, const Step& step) {
+void do_in_all_tasks(const Allocation& allocation, const Step& step, bool may_be_of_host = false) {
   try {
     step();
   } catch (const UserError& error) {
     if (!allocation.job) throw;
-    throw ErrorOfAllTasks(error);
+    throw ErrorOfAllTasks(error, may_be_of_host);
   }
 }
 
@@ -340,6 +339,8 @@ LaunchRequest placed(LaunchRequest request, const Allocation& allocation) {
   if (takes_part_in_job) refuse_several_tasks(allocation, request);
   do_in_all_tasks(allocation, [&] { take_size(request, allocation, takes_part_in_job); });
   if (!takes_part_in_job) return request;
+  do_in_all_tasks(
+      allocation, [&] { refuse_missing_endpoint(allocation, request); }, true);
   take_node_rank(request, allocation);  // one rank for all may be right in the first task
   do_in_all_tasks(allocation, [&] { take_endpoint(request, allocation); });
   return request;

@@ -15,7 +15,14 @@ namespace lrun::launcher {
 /// The first of them prints it (is_later_task()).
 class ErrorOfAllTasks : public UserError {
  public:
-  explicit ErrorOfAllTasks(const UserError& error) : UserError(error.what(), error.hint()) {}
+  explicit ErrorOfAllTasks(const UserError& error, bool may_be_of_host = false)
+      : UserError(error.what(), error.hint()), may_be_of_host_(may_be_of_host) {}
+
+  /// A variable is missing, which the first task may have.
+  [[nodiscard]] bool may_be_of_host() const { return may_be_of_host_; }
+
+ private:
+  bool may_be_of_host_;
 };
 
 /// A line that starts so many launchers on each node, for hints. It names the tasks of all nodes, too: else srun takes

@@ -122,8 +122,10 @@ std::vector<std::string> ssh_login_command(const std::vector<std::string>& ssh, 
 }
 
 std::string ssh_last_words(std::string_view output) {
-  const bool has_changed = output.find("IDENTIFICATION HAS CHANGED") != std::string_view::npos;
-  return has_changed ? kHostKeyChanged : std::string(last_line_of(output));
+  const std::string_view last = last_line_of(output);
+  const bool is_refused = last.find("Host key verification failed") != std::string_view::npos;
+  const bool has_changed = is_refused && output.find("IDENTIFICATION HAS CHANGED") != std::string_view::npos;
+  return has_changed ? kHostKeyChanged : std::string(last);
 }
 
 std::string ssh_failure_text(int exit_code, const std::string& last_line, const std::string& lrun) {

@@ -255,9 +255,10 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
   const bool is_for_workers = (signal.signal_number == SIGUSR1 || signal.signal_number == SIGUSR2) && !signal.named;
   if (is_state || is_for_workers) return attempts_.attempt().supervisor().handle(signal);
   signals_.note_end_asked();
-  constexpr Duration kQuiet(10'000);  // a person who ends such a run asks what it waits for
+  constexpr Duration kQuiet(
+      10'000);  // a person who ends such a run asks what it waits for; a debugger would take seconds
   SignalArrived seen = signal;
-  seen.in_quiet = are_quiet(attempts_.attempt(), run_.logs, kQuiet);
+  seen.in_quiet = plan_.python && are_quiet(attempts_.attempt(), run_.logs, kQuiet);
   attempts_.stop(seen, seen.end());
 }
 

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,12 +45,14 @@ void print_warnings(const LaunchPlan& plan, MessageSink& sink) {
   for (const std::string& line : plan.notes) sink.note(line);
 }
 
-/// The list of a manager's hosts is not there: nothing else of it is asked.
-void add_warnings_about_lists(LaunchPlan& plan, const Environment& of_workers) {
-  for (const char* const name : {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"}) {
+/// For a job of a manager whose list of hosts is not there, where nobody has said how many nodes there are: it would be
+/// one of several.
+void add_warnings_about_lists(LaunchPlan& plan, const LaunchRequest& request, const Environment& of_workers) {
+  for (const char* const name : {"PBS_NODEFILE", "PE_HOSTFILE"}) {
     const std::string file = of_workers.get(name).value_or("");
-    if (file.empty() || plan.num_nodes > 1 || ::access(file.c_str(), R_OK) == 0) continue;
-    plan.warnings.push_back(fmt::format("'{}={}' cannot be read: this run takes this host alone", name, file));
+    if (file.empty() || request.num_nodes.given() || ::access(file.c_str(), R_OK) == 0) continue;
+    plan.warnings.push_back(fmt::format(
+        "'{}={}' cannot be read: this run has one node; '--num_nodes 1' says that it is meant", name, file));
   }
 }
 
@@ -76,18 +76,18 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
                   program_text.file, plan.world_size));
 }
 
-/// For somebody who has set RANK or MASTER_ADDR by hand, or in whose pod a variable of the job is missing.
-void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
-  constexpr std::array kOfPods{"MASTER_ADDR", "MASTER_PORT", "RANK"};
+/// The variables of a job of pods that are missing, where WORLD_SIZE is there.
+std::vector<std::string> missing_of_pod(const Environment& of_workers) {
   std::vector<std::string> missing;
-  std::copy_if(kOfPods.begin(), kOfPods.end(), std::back_inserter(missing),
-               [&](const char* name) { return !of_workers.has(name); });
-  const std::string world = of_workers.get("WORLD_SIZE").value_or("1");
-  if (of_workers.has("KUBERNETES_SERVICE_HOST") && world != "1" && !missing.empty()) {
-    return sink.warn(
-        fmt::format("this pod runs alone: WORLD_SIZE is {}, but {} {} missing, without which pods do not meet", world,
-                    join_words(missing), missing.size() == 1 ? "is" : "are"));
+  if (!of_workers.has("KUBERNETES_SERVICE_HOST") || !of_workers.has("WORLD_SIZE")) return missing;
+  for (const char* const name : {"MASTER_ADDR", "MASTER_PORT", "RANK"}) {
+    if (!of_workers.has(name)) missing.emplace_back(name);
   }
+  return missing;
+}
+
+/// For somebody who has set RANK or MASTER_ADDR by hand.
+void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
   for (std::string& variable : replaced) variable = "'" + variable + "'";
   if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
@@ -145,14 +145,23 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   }
   plan.has_head = !given_id.empty();
   add_warnings_about_words(plan, request, program);
-  add_warnings_about_lists(plan, of_workers);
+  add_warnings_about_lists(plan, request, of_workers);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
   if (speaks_for_job(plan)) {
     if (request.verbosity > 0 && !is_shown) note_python(plan, output.sink);
     print_warnings(plan, output.sink);
-    if (request.verbosity > 0 || names_another_world(plan, of_workers))
+    const bool is_other_world = names_another_world(plan, of_workers);
+    const std::vector<std::string> missing = missing_of_pod(of_workers);
+    if (is_other_world && !missing.empty()) {
+      output.sink.warn(
+          fmt::format("this pod runs alone, with {}: WORLD_SIZE is {}, but {} {} missing, without which pods "
+                      "do not meet",
+                      counted(plan.world_size, "worker"), of_workers.get("WORLD_SIZE").value_or(""),
+                      join_words(missing), missing.size() == 1 ? "is" : "are"));
+    }
+    if (request.verbosity > 0 || (is_other_world && missing.empty()))
       note_replaced_variables(plan, of_workers, output.sink);
   }
   return is_shown ? 0 : launch(plan, request, own, output);

@@ -41,7 +41,7 @@ TEST(Policy, LooksWhereWorkersAreWhenOnlyVictimsHaveFailed) {
   EXPECT_EQ(find<LookAtWorkers>(decide(looking_run(4), StoppedElsewhere{elsewhere, false})), nullptr);
 }
 
-TEST(Policy, LooksWhereWorkersAreAfterCtrlCOnlyIfOneHadEndedWithZero) {
+TEST(Policy, LooksWhereWorkersAreAfterCtrlCIfOneHadEndedWithZero) {
   EXPECT_EQ(find<LookAtWorkers>(decide(looking_run(2), SignalArrived{SIGINT})), nullptr);
   const SupervisionState one_left = decide(looking_run(2), WorkerEnded{true}).state;
   const Decision looking = decide(one_left, SignalArrived{SIGINT});

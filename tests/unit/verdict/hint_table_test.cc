@@ -83,8 +83,11 @@ constexpr Example kExamples[] = {
     {"foreign-rank", "KeyError: 'SLURM_PROCID'"},
     {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_RANK'"},
     {"foreign-rank", "KeyError: 'PMI_RANK'"},
-    {"cpu-device-ids",
-     "ValueError: DistributedDataParallel device_ids and output_device arguments only work with GPUs"},
+    {"foreign-rank", "KeyError: 'SLURM_LOCALID'"},
+    {"foreign-rank", "KeyError: 'SLURM_NTASKS'"},
+    {"device-ids",
+     "ValueError: DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-"
+     "device GPU modules or CPU modules, but got device_ids [0]"},
     {"missing-rank", "ValueError: environment variable RANK expected, but not set"},
 };
 
