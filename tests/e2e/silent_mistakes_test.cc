@@ -197,8 +197,8 @@ TEST(IncompleteJob, OfAPodIsToldWithWhatIsMissing) {
   EXPECT_EQ(pod.wait().code, 0);
   EXPECT_EQ(
       pod.err(),
-      "lrun: warning: this pod runs alone: WORLD_SIZE is 2, but MASTER_PORT is missing, without which pods do not "
-      "meet\n");
+      "lrun: warning: this pod runs alone, with 1 worker: WORLD_SIZE is 2, but MASTER_PORT is missing, without which "
+      "pods do not meet\n");
   LrunProcess service({"true"},
                       {.environment = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"MASTER_PORT", "tcp://10.0.0.2:80"}}});
   EXPECT_EQ(service.wait().code, 0);
@@ -208,7 +208,13 @@ TEST(IncompleteJob, OfAPodIsToldWithWhatIsMissing) {
 TEST(IncompleteJob, WithAListOfHostsThatIsNotThereIsTold) {
   LrunProcess lrun({"true"}, {.environment = {{"PBS_NODEFILE", "/nonexistent"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err(), "lrun: warning: 'PBS_NODEFILE=/nonexistent' cannot be read: this run takes this host alone\n");
+  EXPECT_EQ(
+      lrun.err(),
+      "lrun: warning: 'PBS_NODEFILE=/nonexistent' cannot be read: this run has one node; '--num_nodes 1' says that "
+      "it is meant\n");
+  LrunProcess meant({"--num_nodes", "1", "true"}, {.environment = {{"PBS_NODEFILE", "/nonexistent"}}});
+  EXPECT_EQ(meant.wait().code, 0);
+  EXPECT_EQ(meant.err(), "");
 }
 
 TEST(OptionGivenTwice, IsToldWithBothValues) {

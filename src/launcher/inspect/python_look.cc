@@ -104,7 +104,7 @@ Search search_python(pid_t pid, MemoryReader& memory) {
   return search;
 }
 
-/// What `read` returns, which is empty while the process moves: after some tries there are pauses, since a thread may
+/// The result of `read`, which is empty while the process moves: after some tries there are pauses, since a thread may
 /// be waiting for a core in the middle of a call.
 template <typename Read>
 auto read_until(SteadyTime end, const Read& read) {
