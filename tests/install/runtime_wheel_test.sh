@@ -22,7 +22,8 @@ diff -r "$work/a" "$work/b" || fail "made twice, the wheel differs"
 python3 -m venv "$work/venv"
 pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check "$@"; }
 pip install --quiet --no-index --no-deps "$program" "$library"
-pip show lrun-runtime | grep -qE '^Requires: lrun, torch$' || fail "it does not say what it needs"
+pip show lrun-runtime > "$work/shown"
+grep -qE '^Requires: lrun, torch$' "$work/shown" || { cat "$work/shown"; fail "it does not say what it needs"; }
 torch=$(echo "$work"/venv/lib/python3*/site-packages)/torch
 
 # in_environment COMMAND...: with the environment active and nothing else.
