@@ -130,10 +130,11 @@ int main(int argc, char** argv) {
     return lrun::launcher::run({argv, argv + argc}, sink);
   } catch (const lrun::launcher::ErrorOfAllTasks& error) {
     const lrun::Environment environment = lrun::Environment::of_this_process();
-    const bool is_of_mpi = lrun::launcher::is_later_mpi_task(environment).value_or(false);
-    const std::string host = is_of_mpi ? lrun::launcher::own_host_name() + ": " : "";
-    if (!lrun::launcher::is_told_by_first_task(environment, error))
+    if (!lrun::launcher::is_told_by_first_task(environment, error)) {
+      const bool is_of_mpi = lrun::launcher::is_later_mpi_task(environment).value_or(false);
+      const std::string host = is_of_mpi ? lrun::launcher::own_host_name() + ": " : "";
       sink.print_error({host + error.what(), error.hint()});
+    }
     lrun::launcher::leave_error_file(environment, std::string_view(error.what()), sink);
   } catch (const lrun::UserError& error) {
     sink.print_error(error);

@@ -19,13 +19,12 @@ std::string status_text(pid_t pid) {
   return read_small_file(fmt::format("/proc/{}/status", pid), kMostBytes).value_or("");
 }
 
-/// The kernel shows the exit codes of a user's own processes; for others it shows 0.
-bool shows_exit_code(pid_t pid) {
+}  // namespace
+
+bool has_own_ids(pid_t pid) {
   const std::string status = status_text(pid);
   return only_number_of(status, "Uid:", ::geteuid()) && only_number_of(status, "Gid:", ::getegid());
 }
-
-}  // namespace
 
 std::string Tracer::text() const {
   return name.empty() ? fmt::format("tracer {}", pid) : fmt::format("tracer {} ({})", pid, name);
@@ -48,7 +47,7 @@ bool is_dead(pid_t pid) {
 
 ExitStatus status_of_dead(pid_t pid) {
   const auto stat = stat_of_process(pid);
-  if (!stat || (stat->exit_code == 0 && !shows_exit_code(pid))) return {ExitStatus::Kind::kUnknown};
+  if (!stat || (stat->exit_code == 0 && !has_own_ids(pid))) return {ExitStatus::Kind::kUnknown};
   const int code = stat->exit_code;
   if (WIFSIGNALED(code)) return {ExitStatus::Kind::kSignaled, WTERMSIG(code), WCOREDUMP(code) != 0};
   return {ExitStatus::Kind::kExited, WEXITSTATUS(code)};

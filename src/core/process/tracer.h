@@ -27,6 +27,9 @@ std::optional<Tracer> tracer_of(pid_t pid);
 /// Whether a process has ended with all its threads, reaped or not. Without /proc: no.
 bool is_dead(pid_t pid);
 
+/// Whether all user and group ids of a process are our own: the kernel tells more of such a process than of others.
+bool has_own_ids(pid_t pid);
+
 /// How a dead process ended; kUnknown where /proc does not show it to us.
 ExitStatus status_of_dead(pid_t pid);
 

@@ -154,13 +154,13 @@ Decision on(SupervisionState state, const SignalArrived& event) {
     default:
       break;
   }
-  if (state.end.kind == RunEnd::Kind::kSucceeded) state.quiet = event.in_quiet;
   if (state.phase == Phase::kSettling) {
     state.unwanted = true;
     return begin_stop(state, state.end, event.signal_number);
   }
   if (may_begin_stop(state)) {
     state.asked = event.forwarded;
+    state.quiet = event.in_quiet;
     return begin_stop(state, event.end(), event.signal_number);
   }
   state.unwanted = true;

@@ -15,6 +15,8 @@
 namespace lrun::inline core {
 namespace {
 
+constexpr std::string_view kRankVariables = "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs";
+
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
      "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
@@ -137,11 +139,11 @@ constexpr HintRule kRules[] = {
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"local-rank-argument", "arguments are required: --local", "",
      "'--compat=torch.distributed.launch' gives it; or read LOCAL_RANK from the environment"},
-    {"foreign-rank", "KeyError: 'SLURM_PROCID'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"foreign-rank", "KeyError: 'SLURM_LOCALID'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"foreign-rank", "KeyError: 'SLURM_NTASKS'", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
-    {"foreign-rank", "KeyError: 'PMI_", "", "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs"},
+    {"foreign-rank", "KeyError: 'SLURM_PROCID'", "", kRankVariables},
+    {"foreign-rank", "KeyError: 'SLURM_LOCALID'", "", kRankVariables},
+    {"foreign-rank", "KeyError: 'SLURM_NTASKS'", "", kRankVariables},
+    {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_", "", kRankVariables},
+    {"foreign-rank", "KeyError: 'PMI_", "", kRankVariables},
     {"device-ids", "DistributedDataParallel device_ids", "",
      "move the model to its GPU before DistributedDataParallel; on CPUs leave device_ids out"},
     {"missing-rank", "environment variable RANK expected", "", "the program cleared its environment: lrun sets RANK"},

@@ -62,25 +62,32 @@ std::string with_short_unit(std::string_view text) {
   return text.find("ms") == std::string_view::npos && parse_duration(time) ? time : std::string();
 }
 
-/// '90m' for '1h30m', '5m' for Slurm's '00:05:00'. Empty where that is no time either.
+/// '00h05m00s' for Slurm's '00:05:00'; any other text as it is.
+std::string with_units(std::string_view text) {
+  constexpr std::string_view kUnits = "smh";
+  auto colons = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
+  if (colons == 0 || colons >= kUnits.size()) return std::string(text);
+  std::string time;
+  for (std::string_view rest = text; !rest.empty(); --colons) {
+    const std::string_view field = cut(rest, ':');
+    if (field.empty()) return std::string(text);
+    time += std::string(field) + kUnits[colons];
+  }
+  return time;
+}
+
+/// '90m' for '1h30m', '5m' for '00:05:00'. Empty where that is no time either.
 std::string sum_of_parts(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
-  const std::size_t colons = static_cast<std::size_t>(std::count(text.begin(), text.end(), ':'));
+  const std::string time = with_units(text);
   Duration sum{};
-  for (std::size_t part = 0; !text.empty(); ++part) {
-    const std::size_t number_end = std::min(text.find_first_not_of(kDigits), text.size());
-    std::size_t end = std::min(text.find_first_of(kDigits, number_end), text.size());
-    std::string piece(text.substr(0, end));
-    if (colons > 0) {
-      if (colons > 2 || number_end == 0 || (number_end < text.size() && text[number_end] != ':')) return {};
-      end = std::min(number_end + 1, text.size());
-      piece =
-          std::string(text.substr(0, number_end)) + "smh"[std::min<std::size_t>(colons - std::min(part, colons), 2)];
-    }
-    const auto duration = parse_duration(piece);
-    if (!duration || piece.find_first_not_of(kDigits) == std::string::npos) return {};
-    sum += *duration;
-    text.remove_prefix(end);
+  for (std::string_view rest = time; !rest.empty();) {
+    const std::size_t unit = std::min(rest.find_first_not_of(kDigits), rest.size());
+    const std::size_t end = std::min(rest.find_first_of(kDigits, unit), rest.size());
+    const auto part = parse_duration(rest.substr(0, end));
+    if (!part || unit == end) return {};
+    sum += *part;
+    rest.remove_prefix(end);
   }
   return format_duration(sum);
 }

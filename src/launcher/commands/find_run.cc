@@ -52,9 +52,6 @@ RunEntry run_in_folder(const std::string& name) {
 
 /// For a name that no run has, but that is something else. Empty: it is not.
 std::string hint_about_name(const std::string& name) {
-  const auto has_digits = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
   if (name == "last" || name == "latest" || name == "newest") {
     return "leave '" + name + "' out: without a name the last run is meant";
   }
@@ -63,7 +60,7 @@ std::string hint_about_name(const std::string& name) {
   if (name.ends_with(".py")) return "leave it out: without a name the last run is meant, and 'lrun runs' lists all";
   if (name.starts_with("attempt_")) return "'lrun logs --attempt " + name.substr(8) + "' shows that attempt";
   const std::size_t dots = name.find("..");
-  if (dots != std::string::npos && has_digits(name.substr(0, dots)) && has_digits(name.substr(dots + 2))) {
+  if (dots != std::string::npos && natural_number(name.substr(0, dots)) && natural_number(name.substr(dots + 2))) {
     return "ranks are written '" + name.substr(0, dots) + "-" + name.substr(dots + 2) + "'";
   }
   constexpr int kLeastPid = 300;  // the kernel keeps lower ones for its own, and they are more likely to be ranks
@@ -81,19 +78,16 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   std::vector<RunEntry> found = runs_named(runs, name);
   if (!found.empty()) return found;
   if (name.find('/') != std::string::npos) return {run_in_folder(name)};
-  if (const std::string hint = hint_about_name(name); !hint.empty()) {
-    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'", hint);
-  }
+  const std::string problem = "no run '" + name + "' in '" + state_folder.string() + "'";
+  if (const std::string hint = hint_about_name(name); !hint.empty()) throw UserError(problem, hint);
   const std::string_view digits = std::string_view(name).substr(name.starts_with("rank") ? 4 : 0);
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
   if (const auto rank = natural_number(digits); rank && !has_jobs) {
-    throw UserError("no run '" + name + "' in '" + state_folder.string() + "'",
-                    "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
-                        "'; the other verbs show every rank");
+    throw UserError(problem, "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
+                                 "'; the other verbs show every rank");
   }
-  throw UserError(
-      "no run '" + name + "' in '" + state_folder.string() + "'",
-      runs.empty() ? "no run is kept there; LRUN_STATE names another place" : "the last ones are " + newest_of(runs));
+  throw UserError(problem, runs.empty() ? "no run is kept there; LRUN_STATE names another place"
+                                        : "the last ones are " + newest_of(runs));
 }
 
 std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {

@@ -116,7 +116,7 @@ void read_login_outcome(const ToolOutcome& outcome, PeerFacts& peer) {
     peer.login_error = std::generic_category().message(outcome.error_number);
   } else if (outcome.timed_out) {
     peer.login_error = "no answer within " + format_duration(kLoginLimit);
-  } else if (outcome.errors.find("IDENTIFICATION HAS CHANGED") != std::string::npos) {
+  } else if (ssh_last_words(outcome.errors) == kHostKeyChanged) {
     peer.login_error = kHostKeyChanged;
   } else {
     const std::string words = last_words(outcome);

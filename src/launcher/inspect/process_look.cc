@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/process_stat.h"
+#include "base/small_file.h"
 #include "inspect/system_call.h"
 
 namespace lrun::launcher {
@@ -82,6 +83,12 @@ StackSample look_at_process(pid_t pid) {
   sample.wait_channel = read_proc(pid, "wchan");
   if (sample.wait_channel == "0") sample.wait_channel.clear();
   return sample;
+}
+
+std::string yama_refusal() {
+  const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");
+  if (scope.starts_with('0')) return {};
+  return fmt::format("kernel.yama.ptrace_scope is {}; run as root, or set it to 0", scope.substr(0, 1));
 }
 
 }  // namespace lrun::launcher

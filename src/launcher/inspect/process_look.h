@@ -2,6 +2,8 @@
 
 #include <sys/types.h>
 
+#include <string>
+
 #include "inspect/stack_sample.h"
 
 namespace lrun::launcher {
@@ -12,5 +14,8 @@ pid_t working_process(pid_t pid);
 
 /// A process as /proc shows it, undisturbed; `rank`, `python` and `native` are left empty.
 StackSample look_at_process(pid_t pid);
+
+/// Why Yama may keep lrun from looking into processes, and what to do; empty where it does not.
+std::string yama_refusal();
 
 }  // namespace lrun::launcher

@@ -16,17 +16,18 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/kernel_text.h"
 #include "base/small_file.h"
 #include "inspect/elf_symbols.h"
 #include "inspect/memory_reader.h"
+#include "inspect/process_look.h"
 #include "inspect/python_frames.h"
 #include "inspect/python_layout.h"
+#include "process/tracer.h"
 
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostStatusBytes = 64 * 1024;
+constexpr std::size_t kMostWordBytes = 64 * 1024;
 
 /// Fills pieces with memory of a process. \return the errno, or 0
 int read_process(pid_t pid, std::span<const MemoryPiece> pieces) {
@@ -45,7 +46,7 @@ int read_process(pid_t pid, std::span<const MemoryPiece> pieces) {
 
 /// The first word that it was started with, which everybody may read.
 std::string first_word_of(pid_t pid) {
-  const std::string words = read_small_file(fmt::format("/proc/{}/cmdline", pid), kMostStatusBytes).value_or("");
+  const std::string words = read_small_file(fmt::format("/proc/{}/cmdline", pid), kMostWordBytes).value_or("");
   return words.substr(0, words.find('\0'));
 }
 
@@ -60,16 +61,12 @@ bool is_refusal(int error_number) { return error_number == EPERM || error_number
 /// Why the kernel does not let us look at a process.
 std::string refusal(pid_t pid, int error_number) {
   if (error_number == ENOSYS) return "this kernel has no process_vm_readv";
-  const std::string status = read_small_file(fmt::format("/proc/{}/status", pid), kMostStatusBytes).value_or("");
-  const bool own = only_number_of(status, "Uid:", ::geteuid()) && only_number_of(status, "Gid:", ::getegid());
+  const bool own = has_own_ids(pid);
   if (!own && ::geteuid() != 0) return "the process is of another user or group; run as root, or as that user";
   struct stat file {};
   const bool hidden = ::stat(fmt::format("/proc/{}/maps", pid).c_str(), &file) == 0 && file.st_uid != ::geteuid();
   if (own && hidden) return "the process is not dumpable, as a set-user-ID program or by PR_SET_DUMPABLE; run as root";
-  const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");
-  if (!scope.starts_with('0')) {
-    return fmt::format("kernel.yama.ptrace_scope is {}; run as root, or set it to 0", scope.substr(0, 1));
-  }
+  if (std::string yama = yama_refusal(); !yama.empty()) return yama;
   return "the kernel does not permit it; in a container, give it the capability SYS_PTRACE";
 }
 

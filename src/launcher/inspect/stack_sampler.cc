@@ -9,7 +9,6 @@
 #include <csignal>
 #include <utility>
 
-#include "base/small_file.h"
 #include "base/split.h"
 #include "inspect/process_look.h"
 #include "inspect/python_look.h"
@@ -33,11 +32,8 @@ std::string problem_of(const std::string& tool, const ToolOutcome& outcome, Dura
   }
   if (outcome.error_number != 0) return fmt::format("{} cannot be run", name);
   const bool refused = (outcome.errors + outcome.output).find("not permitted") != std::string::npos;
-  const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 16).value_or("0");
-  if (refused && !scope.starts_with('0')) {
-    return fmt::format("{} is not permitted to attach: kernel.yama.ptrace_scope is {}; run as root, or set it to 0",
-                       name, scope.substr(0, 1));
-  }
+  const std::string yama = refused ? yama_refusal() : "";
+  if (!yama.empty()) return fmt::format("{} is not permitted to attach: {}", name, yama);
   const std::string line(last_line_of(outcome.errors.empty() ? outcome.output : outcome.errors).substr(0, 200));
   return fmt::format("{}: {}", name, line.empty() ? "found no stack" : line);
 }

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 6> kOtherLaunchers{"mpirun",     "mpiexec
 constexpr std::array<std::string_view, 8> kWordsOfShells{"source", ".",     "export", "alias",
                                                          "ulimit", "conda", "module", "exec"};
 
-/// A PROGRAM that is nowhere, because it is a verb of another tool.
+/// A PROGRAM that is nowhere, because it is a verb of another tool, or a launcher that lrun is in place of.
 struct OtherWord {
   std::string_view theirs;
   std::string_view hint;
@@ -58,6 +58,8 @@ constexpr OtherWord kOtherWords[] = {
     {"restart", "did you mean 'lrun again'?"},
     {"resume", "'lrun again' runs the last command line again; going on from a checkpoint is the program's part"},
     {"config", "did you mean 'lrun --print-config'?"},
+    {"deepspeed", "write 'lrun --strategy deepspeed' in its place, with its options"},
+    {"accelerate", "leave 'accelerate launch' out, and give its options to lrun"},
     {"fit", "PROGRAM comes before its own words: 'lrun [options] PROGRAM fit ...'"},
     {"clean", "nothing is to be cleaned: lrun removes old runs itself, and 'lrun runs' shows those that are kept"},
     {"cd", "to start workers in another folder, write '--chdir DIR' before PROGRAM"},
@@ -170,8 +172,7 @@ void check_verb(const std::vector<std::string>& command) {
 std::string advice_about(const std::string& program, const std::filesystem::path& file) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(file, error);
-  if (!is_there && program == "deepspeed") return "write 'lrun --strategy deepspeed' in its place, with its options";
-  if (!is_there && program == "accelerate") return "leave 'accelerate launch' out, and give its options to lrun";
+  if (!is_there && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
   if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
     return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
   }
@@ -198,7 +199,6 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && is_any_of(kWordsOfShells, program)) {
     return fmt::format("'{}' is a word of the shell: type it there, before lrun", program);
   }
-  if (!is_there && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
   const std::filesystem::path path(program);
   const std::string ending = path.extension().string();
   const std::string stem = path.stem().string();
