@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <string>
@@ -19,6 +20,32 @@ TEST(Hang, IsSeenExplainedAndStopped) {
   EXPECT_NE(lrun.err().find("ranks 0-1"), std::string::npos) << "where they are: " << lrun.err();
   EXPECT_NE(lrun.err().find("no worker made progress for the 400ms of --hang-timeout"), std::string::npos)
       << lrun.err();
+}
+
+/// Functions that are called as torch's, since ranks are known to wait by the names of the calls.
+constexpr const char* kWaitsInVain = R"(
+import os, threading
+lock = threading.Lock()
+lock.acquire()
+def evaluate():
+    lock.acquire()
+def all_reduce():
+    lock.acquire()
+evaluate() if os.environ["RANK"] == "1" else all_reduce()
+)";
+
+TEST(Hang, OfPythonRanksThatWaitInVainIsNotedWithoutAnyOption) {
+  if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no Python here";
+  LrunProcess lrun({"-n", "3", "/usr/bin/python3", "-c", kWaitsInVain});
+  ASSERT_TRUE(lrun.wait_for("no rank has moved for ")) << lrun.err();
+  ASSERT_TRUE(lrun.wait_for("'lrun stack' shows all calls")) << lrun.err();
+  EXPECT_NE(lrun.err().find(": 2 ranks wait in all_reduce at <string>:9; rank 1 is in futex(), called from evaluate "
+                            "(<string>:6)\nlrun: hint: the others wait for rank 1; "),
+            std::string::npos)
+      << lrun.err();
+  EXPECT_EQ(lrun.workers().size(), 3U) << "they go on";
+  lrun.signal(SIGTERM);
+  EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
 TEST(Hang, IsExplainedByARankThatHasEnded) {

@@ -123,21 +123,25 @@ void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
                   "'lrun status' lists what runs");
 }
 
+/// Somebody who waits at a terminal would take the time that gdb needs for the symbols of LibTorch for a hang.
+void note_duration(const VerbRequest& request, MessageSink& sink) {
+  if (request.brief || ::isatty(STDERR_FILENO) != 1) return;
+  sink.note("looking at every rank, for up to 39 seconds; 'lrun stack --brief' takes 8 at most");
+}
+
 }  // namespace
 
 int stack_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
   std::vector<StackSample> samples;
-  // Somebody who waits at a terminal would take the time that gdb needs for the symbols of LibTorch for a hang.
-  if (!request.brief && ::isatty(STDERR_FILENO) == 1) {
-    sink.note("looking at every rank, for up to 39 seconds; 'lrun stack --brief' takes 8 at most");
-  }
   if (!request.processes.empty()) {
     refuse_when_none_lives(request.processes);
+    note_duration(request, sink);
     samples = sample(request.processes, request.brief, environment);
   } else {
     const RunEntry run = living_run(request.run, state_folder(environment), "lrun stack");
     if (run.waits && !request.json) return print_to_stdout(text_of_waiting(run), sink) ? 0 : kExitRefused;
     if (run.waits) return print_to_stdout(stack_json({}), sink) ? 0 : kExitRefused;
+    note_duration(request, sink);
     const std::vector<LivingLauncher> launchers = ask_launchers(run);
     const LivingLauncher* const speaker = speaker_of(launchers);
     samples = speaker != nullptr ? samples_of_job(*speaker, request.brief, sink)

@@ -1,3 +1,5 @@
+// In: the pid of a process. Out: what /proc shows of it. The sampler of stacks, and the watch for ranks that wait in
+// vain call it.
 #include "inspect/process_look.h"
 
 #include <dirent.h>
@@ -9,6 +11,7 @@
 #include <charconv>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 
 #include "base/fd.h"
 #include "base/process_stat.h"
@@ -68,6 +71,15 @@ pid_t working_process(pid_t pid) {
   return pid;
 }
 
+std::int64_t activity_of(pid_t pid) {
+  constexpr std::int64_t kNanosecondsInMs = 1'000'000;
+  std::int64_t used_ns = 0;
+  std::int64_t waited_ns = 0;
+  std::int64_t times = 0;
+  std::istringstream(read_proc(pid, "schedstat")) >> used_ns >> waited_ns >> times;
+  return times + used_ns / kNanosecondsInMs;
+}
+
 StackSample look_at_process(pid_t pid) {
   StackSample sample;
   sample.pid = pid;
@@ -76,6 +88,7 @@ StackSample look_at_process(pid_t pid) {
   sample.command = stat->command;
   sample.state = stat->state;
   sample.threads = stat->threads;
+  sample.activity = activity_of(pid);
   if (const auto call = parse_system_call(read_proc(pid, "syscall"))) {
     sample.system_call = system_call_name(call->number);
     if (waits_for_descriptor(call->number)) sample.waits_for = descriptor_target(pid, call->first_argument);

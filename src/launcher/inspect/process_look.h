@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "inspect/stack_sample.h"
@@ -14,6 +15,10 @@ pid_t working_process(pid_t pid);
 
 /// A process as /proc shows it, undisturbed; `rank`, `python` and `native` are left empty.
 StackSample look_at_process(pid_t pid);
+
+/// A number that grows while the main thread of a process works: how often it was put on a processor, plus the
+/// milliseconds that it used; 0: not known. From /proc.
+std::int64_t activity_of(pid_t pid);
 
 /// Why Yama may keep lrun from looking into processes, and what to do; empty where it does not.
 std::string yama_refusal();

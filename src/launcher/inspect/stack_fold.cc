@@ -25,8 +25,17 @@ bool is_plumbing(const StackFrame& frame) {
                      [&](std::string_view begin) { return frame.function.starts_with(begin); });
 }
 
-/// The innermost frame of a collective, and its name.
+/// The frame of a collective, and its name: the outermost one of torch.distributed that the program called, as in
+/// new_group(), which waits in a barrier, or else the innermost one whose name is known.
 std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
+  std::size_t called = frames.size();
+  for (std::size_t i = 0; i < frames.size() && frames[i].foreign; ++i) {
+    if (frames[i].place.starts_with("distributed_c10d.py:")) called = i;
+  }
+  if (called < frames.size()) {
+    std::string known = collective_name(frames[called].function);
+    return {called, known.empty() ? frames[called].function : std::move(known)};
+  }
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (std::string name = collective_name(frames[i].function); !name.empty()) return {i, std::move(name)};
   }
@@ -46,6 +55,13 @@ std::string call_place(const Frames& frames, std::size_t collective) {
     if (!frame.foreign && !of_library && has_line) return frame.place;
   }
   return {};
+}
+
+/// Python's call of the backward pass, in which a rank rests: for its own GPU, or for others in the sum of gradients.
+std::size_t find_backward(const StackSample& sample) {
+  const auto found = std::find_if(sample.python.begin(), sample.python.end(),
+                                  [](const StackFrame& frame) { return frame.function == "_engine_run_backward"; });
+  return sample.state == 'S' ? static_cast<std::size_t>(found - sample.python.begin()) : sample.python.size();
 }
 
 /// 'pipe:[42]' → 'a pipe': the number differs between ranks, which are at the same place all the same.
@@ -103,6 +119,10 @@ Words describe(const StackSample& sample) {
     if (name.empty()) continue;
     if (const std::string from = call_place(*frames, found); !from.empty()) name += " at " + from;
     return {"waits in", "wait in", std::move(name), true};
+  }
+  if (const std::size_t backward = find_backward(sample); backward < sample.python.size()) {
+    const std::string from = call_place(sample.python, backward);
+    return {"waits in", "wait in", from.empty() ? "backward" : "backward at " + from, true};
   }
   if (!sample.system_call.empty()) return describe_kernel(sample, sample.system_call + "()");
   const std::string caller = caller_text(sample);

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct StackSample {
   std::string command;  ///< the process's name
   char state = 0;       ///< 'R', 'S', 'D', 'T', 'Z' as in /proc; 0: there is no such process
   int threads = 0;
+  std::int64_t activity = 0;          ///< of its main thread: activity_of()
   std::string system_call;            ///< 'read'; empty: none, or not known
   std::string waits_for;              ///< '/data/x.bin', 'pipe:[42]': the descriptor of that call; may be empty
   std::string wait_channel;           ///< of the kernel: 'futex_wait_queue'; may be empty

@@ -158,6 +158,10 @@ void StackSampler::native_stack(Job& job) {
   if (!tools_.eu_stack.empty()) {
     return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
   }
+  if (!tools_.gdb.empty() && !job.sample.python.empty()) {
+    job.sample.problems.emplace_back("no native stack: eu-stack (package elfutils) is not on PATH, and gdb takes long");
+    return job_done(job);
+  }
   if (!tools_.gdb.empty()) {
     return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
   }

@@ -152,6 +152,7 @@ nlohmann::json json_of(const StackSample& sample) {
           {"command", sample.command},
           {"state", sample.state == 0 ? std::string() : std::string(1, sample.state)},
           {"threads", sample.threads},
+          {"activity", sample.activity},
           {"system_call", sample.system_call},
           {"waits_for", sample.waits_for},
           {"wait_channel", sample.wait_channel},
@@ -177,13 +178,15 @@ StackSample sample_from(const nlohmann::json& json) {
   sample.command = text("command");
   sample.state = text("state").empty() ? '\0' : text("state").front();
   sample.threads = json_integer(json.at("threads"));
+  if (json.contains("activity"))
+    sample.activity = json_integer<std::int64_t>(json.at("activity"));  // an older lrun lacks it
   sample.system_call = text("system_call");
   sample.waits_for = text("waits_for");
   sample.wait_channel = text("wait_channel");
   sample.python = frames_from(json.at("python"));
   sample.native = frames_from(json.at("native"));
   sample.problems = json.at("problems").get<std::vector<std::string>>();
-  sample.host = json.value("host", std::string());  // an older lrun lacks it
+  sample.host = json.value("host", std::string());  // the same
   for (const auto& thread : json.value("other_threads", nlohmann::json::array())) {
     sample.other_threads.push_back({thread.at("holds_gil").get<bool>(), frames_from(thread.at("python"))});
   }

@@ -81,6 +81,10 @@ std::string places_line(const Verdict& verdict, const RunFactsForText& facts) {
 /// The blamed rank may only be the first whose failure was seen. Empty where the other ranks' stacks show more.
 std::string doubt_line(const Verdict& verdict, const RunFactsForText& facts) {
   if (!verdict.culprit || verdict.overruled || !is_victim(verdict.culprit->cause)) return {};
+  if (!facts.gave_up.empty()) {
+    return message_line(Severity::kNote, "each rank waited for the others: " + terminal_safe(facts.gave_up),
+                        facts.colour);
+  }
   const bool may_another = verdict.others.total() > verdict.others.succeeded;
   if (!may_another || !verdict.places.empty()) return {};
   return message_line(Severity::kNote,
@@ -160,6 +164,10 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
   if (!facts.advice.empty()) return facts.advice;
   switch (record.value) {
     case ENOENT:
+      if (!facts.script.empty() && program.find(' ') != std::string::npos) {
+        return "'--python' takes the path of a Python alone; a tool around it is given by '--wrap \"python3 -m "
+               "debugpy\"'";
+      }
       if (!facts.script.empty()) {
         return fmt::format("'{}' needs Python: install it, or name one with '--python PATH'", facts.script);
       }

@@ -27,8 +27,9 @@ struct RunFactsForText {
   std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   bool asked_for_core = false;      ///< the user asked for core files
   std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused; empty: none
-  std::string core_dump;  ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
-  std::string node = {};  ///< where the program could not be started; empty: here
+  std::string gave_up = {};  ///< where each rank gave up, if all did: 'rank 0 gave up at a.py:4; …'; else empty
+  std::string core_dump;     ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
+  std::string node = {};     ///< where the program could not be started; empty: here
   bool cause_on_screen = false;     ///< stopping_text() has said verdict_line() a few lines ago
   bool evidence_on_screen = false;  ///< the culprit's decisive lines were shown a few lines ago
   bool colour = false;

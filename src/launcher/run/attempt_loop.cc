@@ -15,6 +15,7 @@
 #include "rendezvous/rank_assignment.h"
 #include "report/restart_text.h"
 #include "report/stack_text.h"
+#include "run/attempt_status.h"
 #include "run/clean_up.h"
 
 namespace lrun::launcher {
@@ -155,6 +156,14 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
   if (run_.plan.hang_timeout.value > Duration::zero()) {
     hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink, run_.look);
   }
+  if (runs_python(run_.plan)) {
+    standstill_.emplace(run_.loop, StandstillMonitor::Facts{.attempt = *attempt_,
+                                                            .logs = run_.logs,
+                                                            .sink = run_.sink,
+                                                            .look = run_.look,
+                                                            .launcher = run_.guard.pid(),
+                                                            .outside = [this] { return missing_ranks(); }});
+  }
   run_.limits.begin_attempt([this] { return missing_ranks(); });
   return std::nullopt;
 }
@@ -183,6 +192,7 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
 
 std::shared_ptr<void> AttemptLoop::look_at_workers() {
   if (hang_monitor_) hang_monitor_->end_look();
+  if (standstill_) standstill_->end_look();
   return run_.look(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
     // Each node watches its own workers, and the first that sees a hang stops the others, whose stacks are news, too.
     const RunEnd& end = attempt_->supervisor().state().end;
@@ -256,6 +266,7 @@ void AttemptLoop::guard_died() {
 /// Another attempt follows, or the run is over.
 void AttemptLoop::attempt_over() {
   hang_monitor_.reset();
+  standstill_.reset();
   if (attempt_->terminal()) attempt_->terminal()->finish();
   for (const auto& [rank, steady_ns] : attempt_->first_steps()) {
     run_.record.events().first_step(rank, attempt_->membership().attempt, steady_ns);

@@ -19,6 +19,7 @@
 #include "run/restarts.h"
 #include "run/run_ending.h"
 #include "run/run_record.h"
+#include "run/standstill_monitor.h"
 #include "run/time_limits.h"
 #include "run/workers_store.h"
 
@@ -109,6 +110,7 @@ class AttemptLoop {
   std::unique_ptr<Attempt> attempt_;           ///< the last one that could be started
   std::unique_ptr<Attempt> previous_attempt_;  ///< while not all workers of that one are started
   std::optional<HangMonitor> hang_monitor_;
+  std::optional<StandstillMonitor> standstill_;
   Restarts restarts_;
   EventLoop::Timer housework_;
   EventLoop::Timer start_failure_;

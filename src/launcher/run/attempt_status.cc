@@ -13,6 +13,7 @@
 #include "base/process_stat.h"
 #include "base/shortened.h"
 #include "plan/cpu_binding.h"
+#include "plan/python_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -56,6 +57,8 @@ std::string last_line_of(const LogRouter& logs, int local_rank) {
 }
 
 }  // namespace
+
+bool runs_python(const LaunchPlan& plan) { return plan.python || is_python(plan.argv.front()); }
 
 bool are_quiet(const Attempt& attempt, const LogRouter& logs, Duration limit) {
   bool any = false;

@@ -8,6 +8,9 @@
 
 namespace lrun::launcher {
 
+/// True where the workers are Python, whose stacks can be read undisturbed.
+bool runs_python(const LaunchPlan& plan);
+
 /// True where a worker runs, and none that runs has printed anything for as long as `limit`.
 bool are_quiet(const Attempt& attempt, const LogRouter& logs, Duration limit);
 

@@ -258,7 +258,7 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
   constexpr Duration kQuiet(
       10'000);  // a person who ends such a run asks what it waits for; a debugger would take seconds
   SignalArrived seen = signal;
-  seen.in_quiet = plan_.python && are_quiet(attempts_.attempt(), run_.logs, kQuiet);
+  seen.in_quiet = runs_python(plan_) && are_quiet(attempts_.attempt(), run_.logs, kQuiet);
   attempts_.stop(seen, seen.end());
 }
 

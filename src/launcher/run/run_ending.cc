@@ -29,6 +29,21 @@ std::string error_file_text(const FailureRecord& record) {
   return file->call_stack.empty() ? file->message : file->call_stack;
 }
 
+/// Where each rank gave up waiting, if all did; else empty. Ranks that waited in different operations never met.
+std::string where_all_gave_up(const Verdict& verdict, const std::vector<FailureRecord>& records) {
+  if (records.size() != static_cast<std::size_t>(verdict.others.total()) + 1) return {};
+  std::vector<RankPlace> places;
+  for (const FailureRecord& record : records) {
+    if (!is_victim(record.cause) || record.location.empty()) return {};
+    places = merge_places(std::move(places), {{.verb = "gave up at",
+                                               .verb_all = "gave up at",
+                                               .place = record.location,
+                                               .count = 1,
+                                               .first_rank = record.rank}});
+  }
+  return describe_places(std::move(places));
+}
+
 /// The verdict as it is kept in files.
 std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
   facts.colour = false;
@@ -54,6 +69,7 @@ std::string RunEnding::write(const RunResult& result) {
   if (result.verdict.culprit) {
     facts.refused_option = hint_about_refused_option(*result.verdict.culprit, facts_.program, plan_.argv);
   }
+  facts.gave_up = where_all_gave_up(result.verdict, result.records);
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
   write_result(result.verdict, result.records, plain_text(result.verdict, facts), facts);
   facts.cause_on_screen = result.cause_on_screen;

@@ -53,6 +53,24 @@ TEST(StackFold, ACollectiveIsCalledFromTheProgramsOwnSource) {
   EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, compiled)}).front().place, "all_reduce at train.cc:21");
 }
 
+TEST(StackFold, ACallOfTorchIsNamedAsTheProgramWroteIt) {
+  const Frames group{{"wait", "store.py:9", true},
+                     {"_store_based_barrier", "distributed_c10d.py:910", true},
+                     {"new_group", "distributed_c10d.py:5100", true},
+                     {"main", "train.py:4"}};
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", group)}).front().place, "new_group at train.py:4");
+  const Frames send{{"send", "distributed_c10d.py:2629", true}, {"main", "train.py:7"}};
+  EXPECT_TRUE(fold_stacks({at(0, 'S', "futex", send)}).front().waits_for_others);
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", send)}).front().place, "send at train.py:7");
+}
+
+TEST(StackFold, ARankThatRestsInItsBackwardPassWaitsForTheSumOfGradients) {
+  const Frames backward{
+      {"_engine_run_backward", "graph.py:869", true}, {"backward", "_tensor.py:600", true}, {"main", "train.py:16"}};
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", backward)}).front().place, "backward at train.py:16");
+  EXPECT_FALSE(fold_stacks({at(0, 'R', "", backward)}).front().waits_for_others) << "it computes";
+}
+
 TEST(StackFold, NativeStacksNameTheProgramsOwnFunction) {
   const Frames stack{{"__futex_abstimed_wait_common", "libc.so.6"},
                      {"pthread_cond_wait", "libc.so.6"},

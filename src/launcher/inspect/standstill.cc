@@ -1,0 +1,92 @@
+// In: the stacks of ranks at two moments. Out: that they wait for each other in vain, and what to do. Called by
+// StandstillMonitor. Pure.
+#include "inspect/standstill.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "base/rank_list.h"
+#include "verdict/collective_name.h"
+
+namespace lrun::launcher {
+namespace {
+
+bool is_gone(const StackSample& sample) { return sample.state == 0 || sample.state == 'Z' || sample.state == 'X'; }
+bool is_stopped(const StackSample& sample) { return sample.state == 'T'; }
+
+bool at_same_place(const StackSample& before, const StackSample& now) {
+  return before.pid == now.pid && before.python == now.python && before.native == now.native &&
+         (!before.python.empty() || !before.native.empty());
+}
+
+/// A state of D is a disk or a file server that answers, and a rank that sleeps wakes up by itself.
+bool stood_still(const StackSample& before, const StackSample& now) {
+  if (is_gone(now) || is_stopped(now)) return is_gone(before) || is_stopped(before);
+  const bool sleeps = now.system_call == "clock_nanosleep" || now.system_call == "nanosleep";
+  return now.state == 'S' && before.state == 'S' && !sleeps && at_same_place(before, now) &&
+         has_rested(before.activity, now.activity);
+}
+
+std::vector<int> ranks_where(const std::vector<StackGroup>& groups, bool wait) {
+  std::vector<int> ranks;
+  for (const StackGroup& group : groups) {
+    if (group.waits_for_others == wait) ranks.insert(ranks.end(), group.ranks.begin(), group.ranks.end());
+  }
+  return ranks;
+}
+
+std::string hint_about_others(const std::vector<StackGroup>& groups) {
+  for (const StackGroup& group : groups) {
+    if (is_stopped(group.example)) return fmt::format("'kill -CONT {}' continues a stopped process", group.example.pid);
+  }
+  return fmt::format("the others wait for {}; 'lrun stack' shows all calls", ranks_text(ranks_where(groups, false)));
+}
+
+std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks& looks) {
+  std::set<std::string> operations;
+  for (const StackGroup& group : groups) operations.insert(group.place.substr(0, group.place.find(' ')));
+  if (operations.size() > 1) return "all ranks have to call the same operations in the same order";
+  if (operations.contains(std::string(kInitProcessGroup))) {
+    if (looks.none_in_store) {
+      return fmt::format(
+          "no rank is connected to the store of this run ({}): call init_process_group() without address, rank and "
+          "world_size",
+          looks.store_address);
+    }
+    return fmt::format("all ranks of this run are there (WORLD_SIZE is {}): does the program expect more?",
+                       looks.now.size());
+  }
+  return "all ranks are in it: compare the sizes of their tensors, and the groups";
+}
+
+}  // namespace
+
+bool has_rested(std::int64_t before, std::int64_t now) {
+  constexpr std::int64_t kLittle = 8;
+  return now >= before && now - before <= kLittle;
+}
+
+std::optional<Standstill> find_standstill(const TwoLooks& looks) {
+  if (looks.before.size() != looks.now.size()) return std::nullopt;
+  std::vector<StackGroup> groups = fold_stacks(looks.now);
+  const std::vector<int> waiting = ranks_where(groups, true);
+  if (waiting.empty() && std::none_of(looks.now.begin(), looks.now.end(), is_stopped)) return std::nullopt;
+  const bool all_at_one_place = groups.size() == 1;
+  if (all_at_one_place && !looks.whole_world) return std::nullopt;
+  for (const StackSample& now : looks.now) {
+    const auto before = std::find_if(looks.before.begin(), looks.before.end(),
+                                     [&](const StackSample& sample) { return sample.rank == now.rank; });
+    if (before == looks.before.end()) return std::nullopt;
+    // A rank that waits over NCCL uses all of a processor.
+    const bool waits = !all_at_one_place && std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
+    const bool is_busy = std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end();
+    if (waits ? !at_same_place(*before, now) : is_busy || !stood_still(*before, now)) return std::nullopt;
+  }
+  std::string hint = waiting.size() < looks.now.size() ? hint_about_others(groups) : hint_about_all(groups, looks);
+  return Standstill{std::move(groups), std::move(hint)};
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "inspect/stack_fold.h"
+#include "inspect/stack_sample.h"
+
+namespace lrun::launcher {
+
+/// True where a main thread with this activity, as of activity_of(), has rested in between: a loader's wait for its
+/// workers and a watchdog wake it now and then, and work does all the time.
+bool has_rested(std::int64_t before, std::int64_t now);
+
+/// The ranks of a launcher at two moments, some seconds apart, in which none printed anything.
+struct TwoLooks {
+  std::vector<StackSample> before;
+  std::vector<StackSample> now;    ///< of the same ranks
+  std::vector<int> busy{};         ///< ranks whose processes used processor time in between
+  bool whole_world = true;         ///< no rank of the run is elsewhere
+  bool none_in_store = false;      ///< no rank is connected to the run's store
+  std::string store_address = {};  ///< 'host:port' of that store
+};
+
+/// Ranks that wait for each other, while none of them moves.
+struct Standstill {
+  std::vector<StackGroup> groups;
+  std::string hint;
+
+  bool operator==(const Standstill&) const = default;
+};
+
+/// Finds ranks that wait in a collective operation for others that do not come: these stand still elsewhere, have
+/// ended, or wait in another operation. Finds ranks that are stopped (SIGSTOP), too. Empty where a rank may go on: it
+/// is at another place than before, its main thread worked, its processes compute, it sleeps, or a
+/// disk keeps it. Empty, too, where all ranks here are in one operation, and others are elsewhere. Pure.
+std::optional<Standstill> find_standstill(const TwoLooks& looks);
+
+}  // namespace lrun::launcher

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/event_loop.h"
+#include "inspect/rank_meter.h"
+#include "inspect/standstill.h"
+#include "logs/log_router.h"
+#include "report/message_sink.h"
+#include "run/attempt.h"
+#include "run/rank_look.h"
+
+namespace lrun::launcher {
+
+/// Notes once, within some seconds, that the Python ranks of an attempt wait for each other in vain, and where each is.
+/// The run goes on: --hang-timeout ends it. Ranks are looked at only while none prints anything and the main thread of
+/// one rests. One thread.
+class StandstillMonitor {
+ public:
+  struct Facts {
+    Attempt& attempt;
+    const LogRouter& logs;
+    MessageSink& sink;
+    const LookAtRanks& look;
+    pid_t launcher = 0;                              ///< the process above all ranks
+    std::function<std::vector<int>()> outside = {};  ///< running ranks that are not connected to the run's store
+    Duration period = std::chrono::seconds(4);       ///< from one look to the next
+  };
+
+  /// All that is named by `facts` must outlive this.
+  StandstillMonitor(EventLoop& loop, Facts facts);
+
+  /// Call it before another sample of the ranks' stacks begins.
+  void end_look() { looking_.reset(); }
+
+ private:
+  void look_again();
+  [[nodiscard]] bool may_stand_still();
+  void saw(std::vector<StackSample> samples);
+  [[nodiscard]] std::vector<int> busy_ranks();
+  void tell(const Standstill& standstill);
+
+  EventLoop& loop_;
+  Facts facts_;
+  std::map<pid_t, std::int64_t> activity_;  ///< activity_of() each worker, at the last look
+  RankMeter meter_;
+  std::vector<StackSample> before_;  ///< empty: the ranks moved, or were not looked at
+  SteadyTime since_;                 ///< of before_
+  bool told_ = false;                ///< of the silence that goes on now
+  std::shared_ptr<void> looking_;    ///< while stacks are being asked for
+  EventLoop::Timer timer_;
+};
+
+}  // namespace lrun::launcher

@@ -1,0 +1,158 @@
+#include "inspect/standstill.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "inspect/process_look.h"
+#include "report/stack_text.h"
+
+namespace lrun::launcher {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// A rank that waits in an operation of torch, called from a line of train.py.
+StackSample waiting(int rank, const std::string& operation, int line) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .command = "python3",
+          .state = 'S',
+          .threads = 3,
+          .activity = 50,
+          .system_call = "futex",
+          .python = {{operation, "distributed_c10d.py:3075", true}, {"main", "train.py:" + std::to_string(line)}}};
+}
+
+/// A rank that waits for a lock of its own.
+StackSample in_evaluate(int rank) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .command = "python3",
+          .state = 'S',
+          .threads = 3,
+          .activity = 50,
+          .system_call = "futex",
+          .python = {{"evaluate", "train.py:41"}, {"main", "train.py:90"}}};
+}
+
+TwoLooks still(const std::vector<StackSample>& ranks) { return {.before = ranks, .now = ranks}; }
+
+TEST(Standstill, NamesTheRankThatTheOthersWaitFor) {
+  const auto found =
+      find_standstill(still({in_evaluate(0), waiting(1, "all_reduce", 88), waiting(2, "all_reduce", 88)}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(stacks_in_a_sentence(found->groups),
+            "2 ranks wait in all_reduce at train.py:88; rank 0 is in futex(), called from evaluate (train.py:41)");
+  EXPECT_EQ(found->hint, "the others wait for rank 0; 'lrun stack' shows all calls");
+}
+
+TEST(Standstill, DifferentOperationsNeverMeet) {
+  const auto found = find_standstill(still({waiting(0, "broadcast", 12), waiting(1, "all_reduce", 14)}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->hint, "all ranks have to call the same operations in the same order");
+}
+
+TEST(Standstill, AllRanksInOneOperationMayHaveOtherSizes) {
+  TwoLooks looks = still({waiting(0, "all_reduce", 14), waiting(1, "all_reduce", 14)});
+  const auto found = find_standstill(looks);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_THAT(found->hint, HasSubstr("sizes of their tensors"));
+  looks.whole_world = false;
+  EXPECT_FALSE(find_standstill(looks)) << "a rank of another host may come";
+}
+
+TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
+  TwoLooks looks = still({waiting(0, "init_process_group", 3), waiting(1, "init_process_group", 3)});
+  EXPECT_THAT(find_standstill(looks)->hint, HasSubstr("WORLD_SIZE is 2"));
+  looks.none_in_store = true;
+  looks.store_address = "127.0.0.1:4711";
+  EXPECT_THAT(find_standstill(looks)->hint,
+              HasSubstr("no rank is connected to the store of this run (127.0.0.1:4711)"));
+}
+
+TEST(Standstill, ARankThatHasEndedIsNotComing) {
+  StackSample ended;
+  ended.rank = 1;
+  const auto found = find_standstill(still({waiting(0, "barrier", 7), ended}));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(stacks_in_a_sentence(found->groups), "rank 0 waits in barrier at train.py:7; rank 1 has ended");
+}
+
+TEST(Standstill, AStoppedRankIsToldWhateverTheOthersDo) {
+  StackSample stopped = in_evaluate(0);
+  stopped.state = 'T';
+  EXPECT_EQ(find_standstill(still({stopped}))->hint, "'kill -CONT 100' continues a stopped process");
+  EXPECT_TRUE(find_standstill(still({stopped, waiting(1, "all_reduce", 88)})));
+  stopped.state = 't';
+  EXPECT_FALSE(find_standstill(still({stopped}))) << "a debugger holds it";
+}
+
+TEST(Standstill, ARankThatWaitsOverNcclUsesAProcessor) {
+  TwoLooks looks = still({in_evaluate(0), waiting(1, "all_reduce", 88)});
+  looks.now[1].state = 'R';
+  looks.now[1].activity = 5000;
+  looks.busy = {1};
+  EXPECT_TRUE(find_standstill(looks));
+}
+
+TEST(Standstill, ARankThatMaySoonGoOnIsNotToldOf) {
+  const std::vector<StackSample> ranks{in_evaluate(0), waiting(1, "all_reduce", 88)};
+  EXPECT_TRUE(find_standstill(still(ranks)));
+  TwoLooks looks = still(ranks);
+  looks.busy = {0};
+  EXPECT_FALSE(find_standstill(looks)) << "its data loader's processes compute";
+  looks = still(ranks);
+  looks.now[0].activity += 100;
+  EXPECT_FALSE(find_standstill(looks)) << "it polls, downloads or computes";
+  looks = still(ranks);
+  looks.now[0].state = 'D';
+  EXPECT_FALSE(find_standstill(looks)) << "it writes a checkpoint";
+  looks = still(ranks);
+  looks.now[0].system_call = "clock_nanosleep";
+  EXPECT_FALSE(find_standstill(looks)) << "it sleeps for some time";
+  looks = still(ranks);
+  looks.now[0].python.front().place = "train.py:42";
+  EXPECT_FALSE(find_standstill(looks)) << "it went on";
+  looks = still(ranks);
+  looks.now[1].python.back().place = "train.py:95";
+  EXPECT_FALSE(find_standstill(looks)) << "the operation ended, and the next one began";
+  looks = still(ranks);
+  looks.now[0].pid = 900;
+  EXPECT_FALSE(find_standstill(looks)) << "it was started again";
+}
+
+TEST(Standstill, NeedsAStackAndSomebodyWhoWaits) {
+  TwoLooks looks = still({in_evaluate(0), in_evaluate(1)});
+  EXPECT_FALSE(find_standstill(looks)) << "both may sleep on purpose";
+  looks = still({in_evaluate(0), waiting(1, "all_reduce", 88)});
+  for (auto* const list : {&looks.before, &looks.now}) list->front().python.clear();
+  EXPECT_FALSE(find_standstill(looks)) << "nobody knows where rank 0 is";
+  looks = still({in_evaluate(0), waiting(1, "all_reduce", 88)});
+  looks.before.clear();
+  EXPECT_FALSE(find_standstill(looks));
+}
+
+TEST(HasRested, SaysWhatAThreadDidInBetween) {
+  EXPECT_TRUE(has_rested(50, 50));
+  EXPECT_TRUE(has_rested(50, 53)) << "a loader looks after its workers";
+  EXPECT_FALSE(has_rested(50, 150));
+  EXPECT_FALSE(has_rested(50, 7)) << "another process has that pid now";
+}
+
+TEST(ActivityOf, GrowsWhileAProcessWorks) {
+  const std::int64_t before = activity_of(::getpid());
+  EXPECT_GT(before, 0);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (activity_of(::getpid()) < before + 20 && std::chrono::steady_clock::now() < limit) {
+  }
+  EXPECT_GE(activity_of(::getpid()), before + 20);
+  EXPECT_EQ(activity_of(0), 0) << "there is no such process";
+}
+
+}  // namespace
+}  // namespace lrun::launcher

@@ -1,0 +1,92 @@
+#include "run/standstill_monitor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unit/run/attempt_fixture.h"
+
+namespace lrun::launcher {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// Two ranks that are looked at every twentieth of a second. The test says where they are.
+class StandstillMonitorTest : public AttemptFixture {
+ protected:
+  void watch(const std::string& script) {
+    plan_for(script, 2);
+    supervise();
+    look_ = [this](EventLoop&, const std::vector<RankProcess>& processes, bool brief, SeenRanks seen) {
+      EXPECT_TRUE(brief) << "no debugger may stop a run that nobody asked about";
+      ++looks;
+      std::vector<StackSample> samples;
+      for (const RankProcess& process : processes) samples.push_back(where(process));
+      auto timer = std::make_shared<EventLoop::Timer>();
+      *timer = loop.after(Duration(0), [this, samples, seen = std::move(seen)] {
+        seen(samples, "");
+        loop.stop();
+      });
+      return timer;
+    };
+    monitor.emplace(loop, StandstillMonitor::Facts{.attempt = *attempt,
+                                                   .logs = *logs,
+                                                   .sink = sink,
+                                                   .look = look_,
+                                                   .launcher = ::getpid(),
+                                                   .outside = [] { return std::vector<int>(); },
+                                                   .period = Duration(50)});
+  }
+
+  StackSample where(const RankProcess& process) const {
+    const bool first = process.rank == 0;
+    StackSample sample{.rank = process.rank, .pid = process.pid, .command = "python3", .state = 'S', .threads = 1};
+    sample.activity = 7;
+    sample.system_call = "futex";
+    sample.python = {{first ? "evaluate" : "all_reduce", "train.py:4" + std::to_string(moves ? looks : 0)},
+                     {"main", "train.py:9"}};
+    return sample;
+  }
+
+  bool moves = false;  ///< the ranks, from look to look
+  RecordingSink sink;
+  int looks = 0;
+  std::optional<StandstillMonitor> monitor;
+
+ private:
+  LookAtRanks look_;
+};
+
+constexpr const char* kSleeps = "exec sleep 1000";
+
+TEST_F(StandstillMonitorTest, NotesOnceWhereRanksWaitForEachOther) {
+  watch(kSleeps);
+  run_until([this] { return !sink.text().empty(); });
+  EXPECT_THAT(sink.text(),
+              AllOf(HasSubstr("no rank has moved for "), HasSubstr(": rank 0 is in futex(), called from evaluate")));
+  EXPECT_THAT(sink.text(), HasSubstr("the others wait for rank 0"));
+  const int looks_before = looks;
+  const EventLoop::Timer later = loop.after(Duration(300), [this] { loop.stop(); });
+  run_until([&later] { return !later.armed(); });
+  EXPECT_EQ(looks, looks_before) << "it has been told";
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, RanksThatMoveAreLookedAtAgainAndAgain) {
+  moves = true;
+  watch(kSleeps);
+  run_until([this] { return looks == 4; });
+  EXPECT_EQ(sink.text(), "");
+  stop();
+  run_until_finished();
+}
+
+}  // namespace
+}  // namespace lrun::launcher
