@@ -54,6 +54,8 @@ constexpr HintRule kRules[] = {
     {"nccl-internal", "ncclInternalError", "", "NCCL_DEBUG=INFO shows the call that failed"},
     {"nccl-invalid-usage", "ncclInvalidUsage", "",
      "often two ranks use the same GPU: select the device by LOCAL_RANK; NCCL_DEBUG=WARN shows more"},
+    {"rank-missing", "wait timeout after", "/default_pg/",
+     "not all ranks reached init_process_group: its world_size has to be that of the variable WORLD_SIZE"},
     {"collective-timeout", "Watchdog caught collective operation timeout", "",
      "some rank did not take part: see what the others did; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 records the calls"},
     {"unused-parameters", "Expected to have finished reduction in the prior iteration", "",
@@ -109,8 +111,24 @@ constexpr HintRule kRules[] = {
     {"missing-torch", "No module named 'torch'", "",
      "this Python has no torch: install it, or name another Python with '--python PATH'; 'which python3' shows which "
      "one runs"},
-    {"missing-module", "No module named ", "",
+    {"missing-module", "No module named '", "",
      "install it for the Python that runs the program; 'which python3' shows which one runs"},
+    {"missing-program-module", "No module named ", "",
+     "'-m' takes the name of a module of this folder, or of an installed one: check how it is spelled"},
+    {"module-is-a-file", "__path__ attribute not found on", "",
+     "'-m' takes the name of a module, without '.py'; a module of one file has no parts behind a dot"},
+    {"relative-import", "attempted relative import with no known parent package", "",
+     "it is part of a package: start it by its module's name, as in 'lrun -m package.module'"},
+    {"notebook-line", "%matplotlib", "", "lines with '%' or '!' belong to notebooks: leave them out of a script"},
+    {"notebook-line", "!pip ", "", "lines with '%' or '!' belong to notebooks: leave them out of a script"},
+    {"spawn-guard", "finished its bootstrapping phase", "",
+     "put the start of processes below 'if __name__ == \"__main__\":', or leave it out, since lrun starts the ranks"},
+    {"rank-is-text", "list indices must be integers or slices, not str", "",
+     "variables are texts: int(os.environ[\"LOCAL_RANK\"]) is a number"},
+    {"placeholder", "invalid literal for int() with base 10: '$", "",
+     "of such words lrun replaces only '$local_rank'; the rank is in the variable RANK"},
+    {"file-exists", "FileExistsError: ", "",
+     "another rank may have made it: use exist_ok=True, or make it on rank 0 while the others wait in a barrier"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module's file shows which one"},
     {"missing-library", "OSError: ", "cannot open shared object file",
@@ -139,6 +157,8 @@ constexpr HintRule kRules[] = {
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"local-rank-argument", "arguments are required: --local", "",
      "'--compat=torch.distributed.launch' gives it; or read LOCAL_RANK from the environment"},
+    {"device-variable", "KeyError: 'CUDA_VISIBLE_DEVICES'", "",
+     "the number of a rank's device is in LOCAL_RANK; '--isolate-gpus' sets CUDA_VISIBLE_DEVICES for each rank"},
     {"foreign-rank", "KeyError: 'SLURM_PROCID'", "", kRankVariables},
     {"foreign-rank", "KeyError: 'SLURM_LOCALID'", "", kRankVariables},
     {"foreign-rank", "KeyError: 'SLURM_NTASKS'", "", kRankVariables},
@@ -198,6 +218,17 @@ std::string_view hint_of_signal(int signal_number) {
   }
 }
 
+/// For an exit code without a word about it.
+std::string hint_of_silent_exit(const FailureRecord& record) {
+  constexpr int kLastCode = 255;
+  const bool is_silent = record.error.empty() && record.location.empty() && record.evidence.empty();
+  constexpr int kFirstOfShell = 126;  // and signals from 128 on
+  const bool may_be_chosen = record.value < kFirstOfShell || record.value == kLastCode;
+  if (record.ending != FailureRecord::Ending::kExited || !is_silent || !may_be_chosen) return {};
+  if (record.value == kLastCode) return "it printed no reason; 255 is the code of exit(-1), too";
+  return fmt::format("it printed no reason: look for exit({}) in the program", record.value);
+}
+
 /// The hint by exit code or signal alone, when no rule applies to the output.
 std::string_view hint_of_ending(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
@@ -254,10 +285,12 @@ std::string general_hint_for(const FailureRecord& record, bool in_python, bool a
   if (record.cause == Cause::kExecFailed) return {};
   if (const HintRule* rule = find_hint(record.error)) return std::string(rule->hint);
   for (auto line = record.evidence.rbegin(); line != record.evidence.rend(); ++line) {
+    if (line->find("Warning: ") != std::string::npos) continue;  // torch's about a missing numpy
     if (const HintRule* rule = find_hint(*line)) return std::string(rule->hint);
   }
   if (std::string hint = hint_of_fault(record); !hint.empty()) return hint;
   if (const std::string_view hint = hint_of_ending(record); !hint.empty()) return std::string(hint);
+  if (std::string hint = hint_of_silent_exit(record); !hint.empty()) return hint;
   const bool by_itself = record.cause == Cause::kFatalSignal || record.cause == Cause::kOwnError;
   return by_itself ? hint_of_silent_fault(record, in_python, asked_for_core) : std::string();
 }

@@ -19,9 +19,10 @@ constexpr std::ptrdiff_t kNearTheEndOfErrors = 3;
 constexpr std::ptrdiff_t kMostAfter = 8;  // lines on the other stream, which may come late from a buffer
 
 constexpr std::array kMarks{
-    std::string_view("error: "), std::string_view("Error: "),   std::string_view("ERROR: "),
-    std::string_view("fatal: "), std::string_view("Fatal: "),   std::string_view("FATAL: "),
-    std::string_view("ERROR:"),  std::string_view("CRITICAL:"),  // Python's logging
+    std::string_view("error: "),          std::string_view("Error: "),   std::string_view("ERROR: "),
+    std::string_view("fatal: "),          std::string_view("Fatal: "),   std::string_view("FATAL: "),
+    std::string_view("ERROR:"),           std::string_view("CRITICAL:"),  // Python's logging
+    std::string_view("Unknown option: "),                                 // Python's own command line
 };
 
 /// Beginnings of lines that programs print beside the error: usage, the place of a report, lines that libraries print
@@ -43,7 +44,9 @@ constexpr std::array kNoErrors{std::string_view("INFO"), std::string_view("DEBUG
 /// How shells and tools end the line about a failure: 'ls: cannot access 'x': No such file or directory'.
 constexpr std::array kReasons{
     std::string_view(": No such file or directory"),
+    std::string_view("] No such file or directory"),  // Python's, behind '[Errno 2'
     std::string_view(": Permission denied"),
+    std::string_view("] Permission denied"),
     std::string_view(": Is a directory"),
     std::string_view(": Not a directory"),
     std::string_view(": No space left on device"),

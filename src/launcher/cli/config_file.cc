@@ -47,8 +47,10 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
     for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
   }
   const bool is_variable = lower_case(name).starts_with("lrun_");
-  throw choice_error(problem, is_variable ? lower_case(name).substr(5) : name, names,
-                     "settings are the long options of 'lrun --help' without their dashes");
+  throw choice_error(
+      problem, is_variable ? lower_case(name).substr(5) : name, names,
+      "settings are the long options of 'lrun --help' without their dashes; those of PROGRAM stand behind it, "
+      "on the command line");
 }
 
 const Flag* find_setting(std::string_view name) {
@@ -68,6 +70,18 @@ std::optional<std::string> scalar_text(const toml::node& node) {
   if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
   if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
   return std::nullopt;
+}
+
+/// '0,1' for [0, 1].
+std::optional<std::string> list_text(const toml::node& node) {
+  if (!node.is_array()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const toml::node& element : *node.as_array()) {
+    std::optional<std::string> text = scalar_text(element);
+    if (!text) return std::nullopt;
+    texts.push_back(*std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
 }
 
 class ConfigReader {
@@ -113,7 +127,7 @@ class ConfigReader {
     const std::optional<std::string> text = scalar_text(node);
     if (!text) {
       throw UserError(fmt::format("{}: '{}' is neither text nor a number", given.place, given.origin),
-                      fmt::format("write '{}'", given.as_written_with("...")));
+                      fmt::format("write '{}'", given.as_written_with(list_text(node).value_or("..."))));
     }
     given.text = before + *text;
     if (before.empty() && node.is_boolean() && !take_boolean(given)) return;
@@ -157,10 +171,18 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   if (description.find("redefine") != std::string::npos) return "it was given before: leave one of the two out";
   const std::size_t equals = line.find('=');
   const bool is_value = equals != std::string_view::npos && place > equals;
+  const std::string_view key = trimmed(line.substr(0, equals));
+  if (line.starts_with("<<<<<<<") || line.starts_with("=======")) return "a conflict of git is left in the file";
+  if (line.starts_with("export ")) return "leave 'export' out";
   if (!is_value) return "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'";
   const std::string_view value = trimmed(line.substr(equals + 1));
-  if (value.empty())
-    return fmt::format("write the value behind '=', or leave '{}' out", trimmed(line.substr(0, equals)));
+  if (value.empty()) return fmt::format("write the value behind '=', or leave '{}' out", key);
+  const bool is_list = value.find(',') != std::string_view::npos && value.find('=') != std::string_view::npos;
+  if (is_list) return "each setting stands on a line of its own";
+  if (value == "yes" || value == "on") return fmt::format("write '{} = true'", key);
+  if (value.find_first_of("\"'[{") == std::string_view::npos && value.find("%E2%80%9") == std::string_view::npos) {
+    return fmt::format("a text stands in quotes: '{} = \"{}\"'", key, value);
+  }
   const bool has_curly_quote = value.find("%E2%80%9") != std::string_view::npos;
   return fmt::format("a text stands in {}quotes, as in 'strategy = \"ddp\"'", has_curly_quote ? "plain " : "");
 }
@@ -204,7 +226,9 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
   const FileText file = read(path);
   if (asked_for == nullptr && file.error_number == ENOENT) return {};
   if (file.error_number != 0) {
-    throw UserError(fmt::format("cannot read the settings in '{}': {}", path, file_refusal_text(file.error_number)),
+    const bool is_variable = asked_for != nullptr && asked_for->source == Source::kEnvironment;
+    throw UserError(fmt::format("cannot read the settings in '{}'{}: {}", path, is_variable ? " of LRUN_CONFIG" : "",
+                                file_refusal_text(file.error_number)),
                     "name a file that is there; '--config /dev/null' reads none");
   }
   return parse_config(file.text, path);

@@ -78,7 +78,10 @@ std::vector<std::string> warn_about_unknown_variables(const Environment& environ
     if (is_contract(entry->first)) continue;
     const std::vector<std::string> known = known_variables();
     if (std::find(known.begin(), known.end(), entry->first) != known.end()) continue;
-    const std::string hint = nearest_hint(entry->first, known);
+    std::string hint = nearest_hint(entry->first, known);
+    const auto longer =
+        std::find_if(known.begin(), known.end(), [&](const auto& name) { return name.starts_with(entry->first); });
+    if (hint.empty() && longer != known.end()) hint = did_you_mean(*longer);
     warnings.push_back("variable '" + entry->first + "' is unknown and ignored" + (hint.empty() ? "" : "; " + hint));
   }
   return warnings;

@@ -16,15 +16,19 @@ constexpr std::string_view kOfAccelerate =
     "leave it out: it is an argument of Accelerator(), or one of its variables, which '--env' sets";
 constexpr std::string_view kNotNeeded = "leave it out: lrun needs no such permission";
 constexpr std::string_view kOfSlurm = "give it to sbatch, salloc or srun, which start lrun";
+constexpr std::string_view kOfStep = "give it to srun: 'srun [options] lrun ...'";
 constexpr std::string_view kCpus = "did you mean '--bind core'? it gives each worker an equal share of the CPUs";
-constexpr std::string_view kLineOfPython =
-    "a line of Python is run with 'lrun python -c LINE'; '--bind core' gives each worker an equal share of the CPUs";
+constexpr std::string_view kShortC =
+    "'--config FILE' reads settings, 'lrun python -c LINE' runs a line of Python, and '--bind core' shares out the "
+    "CPUs";
+constexpr std::string_view kOfContainer = "it is for docker and its like: write it where the container is started";
+constexpr std::string_view kSomeGpus = "'--devices 2' takes two devices, and '--devices 0,' only device 0";
 constexpr std::string_view kOwnRank = "leave it out: each worker finds its own in LOCAL_RANK and RANK";
 
 constexpr std::string_view kBackend =
     "PROGRAM names it, as in init_process_group(\"gloo\"); '--process_group_backend' is for programs of liblrun";
 constexpr std::string_view kOfPython =
-    "options of Python stand behind its name: 'lrun [options] python3 -W ... PROGRAM'";
+    "options of Python stand behind its name: 'lrun [options] python3 [options of Python] PROGRAM'";
 constexpr std::string_view kOneVariable = "write '--env NAME=VALUE'";
 constexpr std::string_view kInForeground =
     "'nohup lrun ... &' starts it in the background, and 'lrun logs -f' shows what it prints";
@@ -40,7 +44,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--cpu", "--accelerator cpu"},
     {"--use-cpu", "--accelerator cpu"},
     {"--cuda", "--accelerator gpu"},
-    {"--gpu", "--devices"},
+    {"--gpu", kSomeGpus},
     {"--gpus", "--devices"},
     {"-d", "--devices"},
     {"--ngpus", "--devices"},
@@ -48,7 +52,7 @@ constexpr ForeignName kForeignNames[] = {
     {"-g", "--devices"},
     {"--gpus-per-node", "--devices"},
     {"--gpus-per-task", "--devices"},
-    {"--gpu-ids", "--devices"},
+    {"--gpu-ids", kSomeGpus},
     {"--multi-gpu", "--devices -1"},
     {"--num-processes", "--nproc-per-node"},
     {"--num-procs", "--nproc-per-node"},
@@ -66,7 +70,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--n", "-n"},
     {"--npernode", "--nproc-per-node"},
     {"--world-size", "--nproc-per-node"},
-    {"-c", kLineOfPython},
+    {"-c", kShortC},
     {"-u", "leave it out: what Python prints is shown at once"},
     {"-W", kOfPython},
     {"-X", kOfPython},
@@ -74,6 +78,7 @@ constexpr ForeignName kForeignNames[] = {
     {"-B", kOfPython},
     {"--num-cpu-threads-per-process", "--env OMP_NUM_THREADS=N"},
     {"--cpus-per-task", kCpus},
+    {"--bind-to", "leave it out: workers are bound to CPUs only where '--bind' asks for it"},
     {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
     {"--nodes", "--num_nodes"},
     {"-N", "--num_nodes"},
@@ -100,9 +105,10 @@ constexpr ForeignName kForeignNames[] = {
     {"--restarts", "--max-restarts"},
     {"--retries", "--max-restarts"},
     {"--retry", "--max-restarts"},
-    {"--time", "--timeout"},
+    {"--time", "--timeout 1h"},
     {"--rdzv-timeout", "--rdzv-conf join_timeout=SECONDS"},
     {"--name", "--rdzv-id"},
+    {"--run-id", "--rdzv-id"},
     {"-s", "--strategy"},
     {"--config-file", "'--config FILE' reads lrun's own settings, with lines such as 'devices = 8'"},
     {"-f", "--config"},
@@ -119,10 +125,12 @@ constexpr ForeignName kForeignNames[] = {
     {"-q", "--output quiet"},
     {"--label", "--output prefix"},
     {"-l", "--output prefix"},
+    {"--no-prefix", "--output raw"},
     {"--tag-output", "--output prefix"},
     {"-tag-output", "--output prefix"},
     {"--log-file", "--log-dir"},
-    {"--logs", "--log-dir"},
+    {"--logs", "'lrun logs' shows what a run wrote, and '--log-dir DIR' names the folder for it"},
+    {"--output-dir", "PROGRAM's own stands behind it; '--log-dir DIR' is the folder of lrun's files"},
     {"--save-logs", "leave it out: logs are kept, and 'lrun logs' shows them"},
     {"-o", "--log-dir"},
     {"--fold", "--output fold"},
@@ -130,6 +138,9 @@ constexpr ForeignName kForeignNames[] = {
     {"--output-filename", "--log-dir"},
     {"--log-level", "--verbose"},
     {"--debug", "'--debug-rank 0' runs rank 0 in a debugger, and '--verbose' shows more of lrun"},
+    {"--pdb", "--debug-rank 0"},
+    {"--gdb", "--debug-rank 0"},
+    {"--debugger", "--debug-rank 0"},
     {"--detach", kInForeground},
     {"--daemon", kInForeground},
     {"-it", "'--pty' gives each worker a terminal, and '--stdin' rank 0 the input"},
@@ -147,6 +158,29 @@ constexpr ForeignName kForeignNames[] = {
     {"--launcher", "leave it out: '-H' and '--hostfile' reach other hosts with ssh, and Slurm's nodes with srun"},
     {"--allow-run-as-root", kNotNeeded},
     {"--oversubscribe", kNotNeeded},
+    {"--bind-cores-to-rank", "--bind core"},
+    {"--force-multi", kNotNeeded},
+    {"--enable-each-rank-log", "--log-dir"},
+    {"--export", "'--env NAME=VALUE' sets a variable; workers get all others anyway"},
+    {"--gloo", "--strategy horovod"},
+    {"--check-build", "lrun doctor"},
+    {"--network-interface", "'--env GLOO_SOCKET_IFNAME=NAME' chooses one for gloo, NCCL_SOCKET_IFNAME for NCCL"},
+    {"--display-map", "--dry-run"},
+    {"-bynode", "leave it out: hosts are filled one after another"},
+    {"-npernode", "--nproc-per-node"},
+    {"-i", "workers have no input; '--stdin' gives lrun's to rank 0, and '--debug-rank 0' the terminal"},
+    {"-D", "--chdir"},
+    {"--jobid", kOfStep},
+    {"--overlap", kOfStep},
+    {"--multi-node", "--num_nodes 2"},
+    {"--network", kOfContainer},
+    {"--rm", kOfContainer},
+    {"--shm-size", kOfContainer},
+    {"--ipc", kOfContainer},
+    {"--volume", kOfContainer},
+    {"--mount", kOfContainer},
+    {"--privileged", kOfContainer},
+    {"--trainer.devices", "PROGRAM's own stands behind it; '--devices N' is the number of lrun's workers"},
     {"--exclusive", kOfSlurm},
     {"--mem", kOfSlurm},
     {"--mem-per-cpu", kOfSlurm},
@@ -174,7 +208,8 @@ std::string hint_about_foreign_option(const std::string& option) {
     // '-N2' is '-N' with its value. A whole word such as '-hosts' is written in full.
     const bool is_same = name == theirs || (!is_long && theirs.size() == 2 && name.starts_with(theirs) &&
                                             name.find_first_not_of("0123456789", 2) == std::string::npos);
-    if (is_same) return ours.starts_with('-') ? did_you_mean(ours) : std::string(ours);
+    const bool is_typed = ours.starts_with('-') || ours.starts_with("lrun ");
+    if (is_same) return is_typed ? did_you_mean(ours) : std::string(ours);
   }
   const Verb* const verb = is_long ? find_verb(std::string_view(name).substr(2)) : nullptr;
   return verb != nullptr ? did_you_mean("lrun " + std::string(verb->name)) : std::string();

@@ -63,6 +63,10 @@ void set_log_dir(const GivenValue& given, LaunchRequest& request) {
   if (given.text.find("://") != std::string::npos) {
     refuse(given, "a URL, and no folder of this host", "name a folder, and copy it there when the run is over");
   }
+  if (given.text.starts_with("~/")) {
+    refuse(given, "a shell replaces '~' only where a word begins with it, and outside of quotes",
+           "write the whole path");
+  }
   request.log_dir = setting(given, given.text);
 }
 

@@ -21,8 +21,10 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
-[[noreturn]] void refuse_unknown(const std::string& option) {
+/// \param meant  the hint, where it is known
+[[noreturn]] void refuse_unknown(const std::string& option, std::string meant = {}) {
   const std::string problem = "unknown option '" + option + "'";
+  if (!meant.empty()) throw UserError(problem, std::move(meant));
   if (option.find(' ') != std::string::npos) {
     throw UserError(problem, "an option and its value are two words: leave out the quotes around both");
   }
@@ -65,6 +67,15 @@ const Flag* find_short(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+/// A whole one, as in '--nproc_per_node'.
+bool is_long_name(const std::string& option) {
+  return std::any_of(flag_table().begin(), flag_table().end(), [&](const Flag& flag) {
+    const std::vector<std::string> names = long_names_of(flag);
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return folded_name(name) == folded_name(option); });
+  });
 }
 
 /// '-np4': a name of two letters and a number, as mpirun's users write it.
@@ -123,13 +134,16 @@ class LineReader {
     }
   }
 
-  /// A number behind a switch is meant as its value, not as PROGRAM: '--verbose 2 ./train'.
+  /// A number behind a switch is meant as its value, not as PROGRAM, and so are 'true' and its like in front of
+  /// another word: '--verbose 2 ./train', '--standalone true ./train'.
   void refuse_value_of_switch() const {
     if (line_.double_dash || line_.options.empty() || next_ == words_.size()) return;
     const GivenValue& last = line_.options.back();
     const std::string& word = words_[next_];
     if (last.flag->value == ValueKind::kRequired || word.empty()) return;
-    if (word.find_first_not_of("0123456789") != std::string::npos) return;
+    constexpr std::array<std::string_view, 6> kValues{"true", "false", "yes", "no", "on", "off"};
+    const bool is_value = next_ + 1 < words_.size() && std::find(kValues.begin(), kValues.end(), word) != kValues.end();
+    if (!is_value && word.find_first_not_of("0123456789") != std::string::npos) return;
     throw UserError("'" + last.origin + "' takes no value, got '" + word + "'",
                     "write only '" + last.origin + "'; a program of that name is './" + word + "'");
   }
@@ -170,6 +184,8 @@ class LineReader {
       add(*counted, word.substr(0, 3), word.substr(3));
       return;
     }
+    if (is_long_name("-" + word.substr(0, equals))) refuse_unknown(word, did_you_mean("-" + word));
+    if (word == "-npernode") refuse_unknown(word);  // not '-n pernode'
     for (std::size_t i = 1; i < word.size(); ++i) {
       const Flag* const flag = find_short(std::string_view(word).substr(i, 1));
       if (flag == nullptr) refuse_unknown(word);

@@ -52,6 +52,10 @@ void pids(const std::string& value, VerbRequest& request) {
 /// The value of '--tail' or '--attempt'.
 int number_of_option(const char* option, const std::string& value) {
   if (const auto count = natural_number(value)) return *count;
+  if (value == "last" || value == "latest" || value == "all") {
+    throw UserError(fmt::format("'{} {}' is not a number", option, value),
+                    fmt::format("leave it out: {} is meant", value == "all" ? "all of it" : "the last one"));
+  }
   const auto positive = natural_number(std::string_view(value).substr(value.starts_with('-') ? 1 : 0));
   throw UserError(fmt::format("'{} {}' is not a number", option, value),
                   fmt::format("write '{} {}'", option, positive.value_or(2)));
@@ -234,16 +238,26 @@ std::string with_placeholder(const VerbOption& option) {
 struct OtherName {
   VerbRequest::Kind verb;
   std::string_view theirs;
-  std::string_view ours;
+  std::string_view ours;  ///< an option or a line, or else the whole hint
 };
 constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kLogs, "-n", "--tail"},
     {VerbRequest::Kind::kLogs, "--lines", "--tail"},
     {VerbRequest::Kind::kLogs, "--head", "lrun logs | head"},
+    {VerbRequest::Kind::kLogs, "--since", "--tail 100"},
+    {VerbRequest::Kind::kLogs, "-r", "ranks are plain words: 'lrun logs 0 2'"},
+    {VerbRequest::Kind::kLogs, "--ignore-case", "lrun logs | grep -i TEXT"},
     {VerbRequest::Kind::kLogs, "--stdout", "--stream stdout"},
     {VerbRequest::Kind::kLogs, "--stderr", "--stream stderr"},
     {VerbRequest::Kind::kStatus, "-f", "--watch"},
     {VerbRequest::Kind::kStatus, "--follow", "--watch"},
+    {VerbRequest::Kind::kStatus, "--interval", "--watch"},
+    {VerbRequest::Kind::kRuns, "--all", "leave it out: all runs that are kept are listed"},
+    {VerbRequest::Kind::kStack, "--rank", "leave it out: every rank is shown"},
+    {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
+    {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
+    {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
+    {VerbRequest::Kind::kReport, "-1", "'lrun runs' names the runs before the last one"},
 };
 
 /// The option that was probably meant. Empty: none of them.
@@ -269,7 +283,8 @@ std::string option_meant_by(const Verb& verb, const std::string& name) {
     throw UserError(problem, fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name));
   }
   if (const std::string meant = option_meant_by(verb, name); !meant.empty()) {
-    throw UserError(problem, did_you_mean(meant));
+    const bool is_typed = meant.starts_with('-') || meant.starts_with("lrun ");
+    throw UserError(problem, is_typed ? did_you_mean(meant) : meant);
   }
   if (verb.kind == VerbRequest::Kind::kAgain) {
     throw UserError(problem, "'lrun again --dry-run' prints the command line, which you can change and type");
@@ -341,6 +356,17 @@ class VerbReader {
   }
 
   void read_argument(const std::string& word) {
+    if (verb_.kind == VerbRequest::Kind::kDoctor) {
+      throw UserError("'lrun doctor' takes no argument, got '" + word + "'",
+                      did_you_mean("lrun doctor --hosts " + word));
+    }
+    if (verb_.kind == VerbRequest::Kind::kRuns) {
+      throw UserError("'lrun runs' takes no argument, got '" + word + "'",
+                      "it lists all runs that are kept; 'lrun report RUN' shows one, and lrun removes old ones itself");
+    }
+    if (request_.watch && natural_number(word)) {
+      throw UserError("'--watch' takes no value, got '" + word + "'", "write only '--watch': it looks every 2 seconds");
+    }
     if (verb_.take == nullptr) refuse_argument(verb_, "no argument, got '" + word + "'");
     verb_.take(verb_, word, request_);
   }

@@ -39,7 +39,9 @@ void set_workers(const GivenValue& given, LaunchRequest& request) {
   }
   const std::string allowed = "; allowed: 1 to " + std::to_string(kMostWorkersPerNode) + ", auto, cpu, gpu, xpu";
   if (word.find(',') != std::string::npos) {
-    refuse(given, "not a number of workers" + allowed, "'--devices " + word + "' names the devices");
+    const bool is_list = word.find_first_not_of("0123456789,") == std::string::npos;
+    refuse(given, "not a number of workers" + allowed,
+           is_list ? "'--devices " + word + "' names the devices" : "a blank, and no comma, stands before PROGRAM");
   }
   if (!number) refuse_choice(given, "not a number of workers" + allowed, {"auto", "cpu", "gpu", "xpu"}, "2");
   refuse(given, "out of range" + allowed, example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));

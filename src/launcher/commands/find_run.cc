@@ -22,6 +22,7 @@
 namespace lrun::launcher {
 namespace {
 
+constexpr std::string_view kNothingRan = "nothing has run with this folder yet; LRUN_STATE chooses it";
 constexpr Duration kAnswerLimit(2000);
 constexpr std::size_t kMostNamed = 6;
 constexpr std::size_t kMostResultBytes = std::size_t{64} * 1024 * 1024;
@@ -41,7 +42,9 @@ RunEntry run_in_folder(const std::string& name) {
   std::filesystem::path folder = std::filesystem::absolute(name, error).lexically_normal();
   if (folder.filename().empty()) folder = folder.parent_path();
   std::optional<RunEntry> run = run_in(folder);
-  if (!run) throw UserError("'" + name + "' is no folder of a run", "'lrun status' lists what runs");
+  if (!run)
+    throw UserError("'" + name + "' is no folder of a run",
+                    "'lrun runs' lists them; without a name the last run is meant");
   return *std::move(run);
 }
 
@@ -55,6 +58,9 @@ std::string hint_about_name(const std::string& name) {
   if (name == "last" || name == "latest" || name == "newest") {
     return "leave '" + name + "' out: without a name the last run is meant";
   }
+  if (name == "all") return "leave 'all' out: without ranks all of them are meant, and 'lrun runs' lists all runs";
+  if (name == "rank" || name == "ranks") return "ranks are plain words: 'lrun logs 0 2'";
+  if (name.ends_with(".log") || name.ends_with(".txt")) return "without a name the last run is meant: 'lrun logs'";
   if (name == "stdout" || name == "stderr") return "'lrun logs --stream " + name + "' shows that alone";
   if (name.ends_with(".html")) return "'lrun report --html " + name + "' writes it";
   if (name.ends_with(".py")) return "leave it out: without a name the last run is meant, and 'lrun runs' lists all";
@@ -82,12 +88,16 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   if (const std::string hint = hint_about_name(name); !hint.empty()) throw UserError(problem, hint);
   const std::string_view digits = std::string_view(name).substr(name.starts_with("rank") ? 4 : 0);
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
-  if (const auto rank = natural_number(digits); rank && !has_jobs) {
-    throw UserError(problem, "a rank stands behind 'lrun logs', as in 'lrun logs " + std::to_string(*rank) +
-                                 "'; the other verbs show every rank");
+  constexpr int kMostRank = 99'999;  // longer numbers are parts of dates and times
+  if (const auto rank = natural_number(digits); rank && *rank <= kMostRank && !has_jobs) {
+    throw UserError(problem,
+                    "'lrun logs " + std::to_string(*rank) +
+                        "' shows what that rank wrote; the other verbs take no rank, and without RUN the last run");
   }
-  throw UserError(problem, runs.empty() ? "no run is kept there; LRUN_STATE names another place"
-                                        : "the last ones are " + newest_of(runs));
+  if (runs.empty()) throw UserError(problem, std::string(kNothingRan));
+  const bool is_older = name < runs.front().id && name.starts_with("20") && name.find('-') == 8;  // by its date
+  throw UserError(problem,
+                  (is_older ? "older runs were removed; the last ones are " : "the last ones are ") + newest_of(runs));
 }
 
 std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
@@ -111,7 +121,7 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
   }
   const std::vector<RunEntry> runs = list_all(state_folder);
   if (!runs.empty()) return runs.back();
-  throw UserError("no run is kept in '" + state_folder.string() + "'", "LRUN_STATE names another place");
+  throw UserError("no run is kept in '" + state_folder.string() + "'", std::string(kNothingRan));
 }
 
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
@@ -131,7 +141,7 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
   if (!runs.empty())
     throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
   throw UserError("no run is alive in '" + state_folder.string() + "'",
-                  all.empty() ? "LRUN_STATE names another place"
+                  all.empty() ? std::string(kNothingRan)
                               : "the last one was '" + all.back().id + "'; 'lrun report' says how it ended");
 }
 

@@ -52,10 +52,12 @@ void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& req
   const bool one_host = job.tasks == job.tasks_here;
   const std::string line = one_host ? fmt::format("lrun --devices {} …", devices)
                                     : fmt::format("{} lrun --devices {} …", job.one_a_node, devices);
-  throw UserError(
+  const UserError error(
       fmt::format("{} starts {} tasks on this host, and each is an lrun that would start all workers of the host",
                   allocation.source, job.tasks_here),
       fmt::format("write '{}', or give '--standalone' to every lrun that should run by itself", line));
+  if (one_host) throw ErrorOfAllTasks(error);
+  throw error;
 }
 
 /// The user names the endpoint and the number of nodes, and srun starts more launchers than that. Most often these are

@@ -69,11 +69,12 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
   const ProgramText program_text = text_of(request, program);
   const std::optional<std::string> script = program_text.is_python ? read(program_text.file) : std::nullopt;
   if (script == "") plan.warnings.push_back(fmt::format("'{}' is empty", program_text.file));
-  if (plan.world_size < 2 || !script || !spawns_ranks(*script)) return;
+  if (!script || !spawns_ranks(*script)) return;
   plan.warnings.push_back(
-      fmt::format("'{}' starts its ranks itself, with 'mp.spawn', and each of {} workers would do so: run it without "
-                  "lrun, or call its function once, with the rank from the variable RANK",
-                  program_text.file, plan.world_size));
+      fmt::format("'{}' starts its ranks itself, with 'mp.spawn'{}: run it without lrun, or call its function once, "
+                  "with the rank from the variable RANK",
+                  program_text.file,
+                  plan.world_size > 1 ? fmt::format(", and each of {} workers would do so", plan.world_size) : ""));
 }
 
 /// The variables of a job of pods that are missing, where WORLD_SIZE is there.
@@ -90,11 +91,13 @@ std::vector<std::string> missing_of_pod(const Environment& of_workers) {
 void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
   for (std::string& variable : replaced) variable = "'" + variable + "'";
-  if (!replaced.empty()) sink.note("workers get this run's values in place of " + join_words(replaced));
+  if (!replaced.empty())
+    sink.note("workers get this run's values in place of " + join_words(replaced) +
+              "; '-n', '--num_nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them");
 }
 
-/// True for somebody who says the number of ranks or where they meet, or starts each by hand: WORLD_SIZE or MASTER_PORT
-/// is of another world than this run's, which does not read it.
+/// True for somebody who says the number of ranks or where they meet, or starts each by hand, to a run that reads none
+/// of it.
 bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) {
   if (plan.rendezvous || is_worker(of_workers)) return false;
   const auto is_other = [&](const char* name, const std::string& own) {
@@ -102,7 +105,9 @@ bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) 
     return value && *value != own;
   };
   const bool is_service = of_workers.get("MASTER_PORT").value_or("").starts_with("tcp://");  // Kubernetes sets those
-  return is_other("WORLD_SIZE", std::to_string(plan.world_size)) ||
+  const auto is_set = [&](const char* name) { return of_workers.has(name); };
+  return is_set("RANK") || is_set("LOCAL_RANK") || is_set("MASTER_ADDR") ||
+         is_other("WORLD_SIZE", std::to_string(plan.world_size)) ||
          (!is_service && is_other("MASTER_PORT", std::to_string(plan.master_port.value_or(0))));
 }
 

@@ -34,8 +34,7 @@ constexpr std::array<std::string_view, 6> kOtherLaunchers{"mpirun",     "mpiexec
                                                           "accelerate", "deepspeed", "horovodrun"};
 
 /// Words that a shell knows and no file has.
-constexpr std::array<std::string_view, 8> kWordsOfShells{"source", ".",     "export", "alias",
-                                                         "ulimit", "conda", "module", "exec"};
+constexpr std::array<std::string_view, 7> kWordsOfShells{"source", ".", "export", "alias", "ulimit", "conda", "module"};
 
 /// A PROGRAM that is nowhere, because it is a verb of another tool, or a launcher that lrun is in place of.
 struct OtherWord {
@@ -43,11 +42,29 @@ struct OtherWord {
   std::string_view hint;
 };
 constexpr std::string_view kToEnd = "Ctrl-C ends a run, and so does 'kill PID' with the pid that 'lrun status' shows";
+constexpr std::string_view kNotHere = "it is not on PATH here: often 'module load' puts it there";
 constexpr OtherWord kOtherWords[] = {
     {"stop", kToEnd},
     {"kill", kToEnd},
     {"cancel", kToEnd},
     {"ps", "'lrun status' shows what runs"},
+    {"watch", "'lrun status --watch' shows what runs"},
+    {"diff", "'lrun report RUN' shows one run"},
+    {"test", "a program of this folder is './test'"},
+    {"man", "'lrun --help' describes every option, and 'man lrun' is the manual"},
+    {"submit", "'sbatch' submits a batch script; lrun starts PROGRAM at once"},
+    {"apply", "it is a verb of kubectl; lrun starts PROGRAM"},
+    {"sbatch", "'sbatch' starts lrun: write the line 'lrun [options] PROGRAM' into the batch script"},
+    {"exec", "'lrun stack' shows where ranks are; the shell's exec stands before lrun"},
+    {"singularity", kNotHere},
+    {"apptainer", kNotHere},
+    {"docker", kNotHere},
+    {"podman", kNotHere},
+    {"wait", "'lrun status --watch' shows runs until they end"},
+    {"get", "it is a verb of kubectl; 'lrun status' shows what runs"},
+    {"scale", "'-n' is the number of workers, and '--num_nodes MIN:MAX' lets nodes come and go"},
+    {"jupyter", "a notebook starts its ranks itself: see launch() in docs/launch_from_code.md"},
+    {"horovodrun", "write 'lrun --strategy horovod' in its place, with its options"},
     {"top", "'lrun status --watch' shows what runs"},
     {"ls", "'lrun runs' lists the runs"},
     {"tail", "'lrun logs --follow' shows what a run writes"},
@@ -147,7 +164,7 @@ void check_module(const std::string& module, const std::filesystem::path& folder
   const bool is_path_of_module = std::filesystem::exists(folder / (module + ".py"), error);
   throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
                   is_path_of_module ? fmt::format("write its name with dots: '-m {}'", name)
-                                    : fmt::format("leave '-m' out: 'lrun {}'", module));
+                                    : fmt::format("leave '-m' out: 'lrun [options] {}'", module));
 }
 
 void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
@@ -160,9 +177,11 @@ void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
 }
 
 void check_verb(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 4> kAlone{"ps", "top", "ls", "tail"};
+  constexpr std::array<std::string_view, 8> kAlone{"ps", "top", "ls", "tail", "watch", "diff", "test", "man"};
+  constexpr std::array<std::string_view, 2> kAlways{"kill", "sbatch"};
   const std::string& word = command.front();
-  if (word != "kill" && (command.size() > 1 || !is_any_of(kAlone, word))) return;
+  const bool is_alone = command.size() == 1 || (word == "tail" && command.size() == 2 && command[1].starts_with('-'));
+  if (!is_any_of(kAlways, word) && !(is_alone && is_any_of(kAlone, word))) return;
   throw UserError(fmt::format("'{}' is no verb of lrun", word),
                   fmt::format("{}; '/usr/bin/{}' starts the program of that name", hint_about_word(word), word));
 }
@@ -191,6 +210,9 @@ std::string advice_about(const std::string& program, const std::filesystem::path
     const std::string name = program.substr(3);
     return fmt::format("options begin with plain dashes: write '{}{}'", name.size() == 1 ? "-" : "--", name);
   }
+  if (!is_there && program.find("\u201c") != std::string::npos) {
+    return "curly quotes are part of a name: write plain ones, or none";
+  }
   if (!is_there && program.find("://") != std::string::npos) return "lrun runs local files: download it before";
   if (!is_there && program.starts_with("~/")) return "the shell does not replace a '~' in quotes: leave out the quotes";
   if (!is_there && program.starts_with('/') && program.find(":/") != std::string::npos) {
@@ -205,6 +227,15 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (is_there && (ending == ".sbatch" || ending == ".slurm")) {
     return fmt::format("it is a batch script of Slurm: 'sbatch {}' submits it", program);
   }
+  if (is_there && ending == ".exe") return "it is a program of Windows: build it for Linux";
+  constexpr std::array<std::string_view, 10> kData{".md",   ".txt", ".yaml", ".yml", ".toml",
+                                                   ".json", ".csv", ".pt",   ".pth", ".ckpt"};
+  if (is_there && is_any_of(kData, ending)) return "it is no program: name the one that reads it";
+  if (is_there && path.filename() == "activate") {
+    return fmt::format("'source {}' stands in the shell before lrun, or '--python' names the Python beside it",
+                       program);
+  }
+  if (is_there && program == "Makefile") return "it is for make: 'make' builds the program that it is about";
   if (is_there && ending == ".ipynb") {
     return fmt::format("it is a notebook: 'jupyter nbconvert --to script {}' writes '{}.py', which lrun can start",
                        program, stem);

@@ -40,8 +40,9 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_THAT(refusal_of("num_nodes = 1\nnnodes = 2\n"), mentions({"lrun.toml:2", "'nnodes'", "1"}));
   EXPECT_THAT(refusal_of("devices = true\n"),
               mentions({"lrun.toml:1", "'devices = true'", "'devices = N|LIST|auto|-1'"}));
-  EXPECT_THAT(refusal_of("strategy = ddp\n"), mentions({"lrun.toml:1", "a text stands in quotes"}));
-  EXPECT_THAT(refusal_of("devices = [0, 1]\n"), mentions({"lrun.toml:1", "'devices'", "'devices = \"...\"'"}));
+  EXPECT_THAT(refusal_of("strategy = ddp\n"),
+              mentions({"lrun.toml:1", "a text stands in quotes", "'strategy = \"ddp\"'"}));
+  EXPECT_THAT(refusal_of("devices = [0, 1]\n"), mentions({"lrun.toml:1", "'devices'", "'devices = \"0,1\"'"}));
   EXPECT_THAT(refusal_of("help = true\n"), mentions({"lrun.toml:1", "'help'"}));
   EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n"), mentions({"lrun.toml:1", "'strategy@0'"}));
 }
@@ -53,6 +54,11 @@ TEST(ConfigFile, SaysWhatToWriteInstead) {
   EXPECT_THAT(refusal_of("[train]\ndevices = 2\n"), mentions({"leave the line '[train]' out"}));
   EXPECT_THAT(refusal_of("program = \"x\"\n"), mentions({"on the command line"}));
   EXPECT_THAT(refusal_of("LRUN_DEVICES = 2\n"), mentions({"did you mean 'devices'?"}));
+  EXPECT_THAT(refusal_of("timeout = 10m\n"), mentions({"'timeout = \"10m\"'"}));
+  EXPECT_THAT(refusal_of("isolate-gpus = yes\n"), mentions({"'isolate-gpus = true'"}));
+  EXPECT_THAT(refusal_of("devices = 2, strategy = ddp\n"), mentions({"each setting stands on a line of its own"}));
+  EXPECT_THAT(refusal_of("export devices=2\n"), mentions({"leave 'export' out"}));
+  EXPECT_THAT(refusal_of("<<<<<<< HEAD\ndevices = 2\n"), mentions({"a conflict of git"}));
 }
 
 TEST(ConfigFile, BytesThatAreNoTomlAreRefused) {

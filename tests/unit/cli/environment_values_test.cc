@@ -102,6 +102,9 @@ TEST(EnvironmentValues, AnUnknownVariableIsOneWarning) {
             (std::vector<std::string>{"variable 'LRUN_DEVICES_PER_NODE' is unknown and ignored; did you mean "
                                       "'LRUN_NPROC_PER_NODE'?"}))
       << "LRUN_NTASKS_PER_NODE is no variable for people";
+  EXPECT_EQ(parse({"p"}, {{"LRUN_NPROC", "2"}}).warnings,
+            (std::vector<std::string>{"variable 'LRUN_NPROC' is unknown and ignored; did you mean "
+                                      "'LRUN_NPROC_PER_NODE'?"}));
 }
 
 TEST(EnvironmentValues, ContractVariablesAreKnown) {

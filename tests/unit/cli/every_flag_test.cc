@@ -83,7 +83,8 @@ TEST(EveryFlag, ThatIsOfSlurmOrOfAccelerateIsSaidToBe) {
 
 TEST(EveryFlag, OfPythonOrADaemonIsAnsweredWithWhatToType) {
   EXPECT_THAT(refusal({"-u", "p"}), ::testing::HasSubstr("hint: leave it out"));
-  EXPECT_THAT(refusal({"-W", "ignore", "p"}), ::testing::HasSubstr("'lrun [options] python3 -W ... PROGRAM'"));
+  EXPECT_THAT(refusal({"-W", "ignore", "p"}),
+              ::testing::HasSubstr("'lrun [options] python3 [options of Python] PROGRAM'"));
   EXPECT_THAT(refusal({"--backend", "gloo", "p"}), ::testing::HasSubstr("init_process_group(\"gloo\")"));
   EXPECT_THAT(refusal({"--detach", "p"}), ::testing::HasSubstr("'nohup lrun ... &'"));
   EXPECT_THAT(refusal({"-genv", "A", "1", "p"}), ::testing::HasSubstr("'--env NAME=VALUE'"));

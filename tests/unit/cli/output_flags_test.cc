@@ -32,6 +32,7 @@ TEST(OutputFlags, AreNotThoseOfSlurmOrMpirun) {
   EXPECT_THAT(refusal({"-t", "10", "p"}), mentions({"'-t' is '--tee'", "'--timeout 10m'"}));
   EXPECT_THAT(refusal({"-tag-output", "p"}), mentions({"did you mean '--output prefix'?"}));
   EXPECT_THAT(refusal({"--log-dir", "s3://bucket/logs", "p"}), mentions({"a URL, and no folder of this host"}));
+  EXPECT_THAT(refusal({"--log-dir=~/logs", "p"}), mentions({"a shell replaces '~' only where a word begins with it"}));
 }
 
 TEST(OutputFlags, RanksToShowAreNumbers) {

@@ -47,6 +47,19 @@ TEST(Spelling, AUniqueBeginningIsEnoughAndItsOriginIsTheWholeName) {
   EXPECT_TRUE(request_of({"--virtual", "p"}).isolate_gpus);
 }
 
+TEST(Spelling, OneDashTooFewIsNotTakenForALetterAndItsValue) {
+  EXPECT_THAT(refusal({"-nproc_per_node", "2", "p"}), mentions({"did you mean '--nproc_per_node'?"}));
+  EXPECT_THAT(refusal({"-nproc_per_node=2", "p"}), mentions({"did you mean '--nproc_per_node=2'?"}));
+  EXPECT_THAT(refusal({"-npernode", "2", "p"}), mentions({"did you mean '--nproc-per-node'?"}));
+}
+
+TEST(Spelling, AValueBehindASwitchIsNotProgram) {
+  for (const char* const value : {"2", "true", "yes", "off"}) {
+    EXPECT_THAT(refusal({"--timestamps", value, "train.py"}), mentions({"'--timestamps' takes no value", value}));
+  }
+  EXPECT_EQ(request_of({"--timestamps", "true"}).command, Words{"true"}) << "the program of that name";
+}
+
 TEST(Spelling, AWholeNamePrecedesLongerNamesThatBeginWithIt) {
   EXPECT_EQ(spell_out({"--timeout=1", "p"}).options[0].flag->name, "timeout");
   EXPECT_EQ(spell_out({"--host=a", "p"}).options[0].flag->name, "hosts");

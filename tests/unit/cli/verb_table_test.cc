@@ -56,13 +56,14 @@ TEST(Verb, DoctorTakesHostsAndNoRun) {
                              .hosts = {{.name = "node1"}, {.name = "node2", .user = "bob"}},
                              .verbose = true};
   EXPECT_EQ(parse({"doctor", "--hosts", "node1,bob@node2", "--json", "--verbose"}).verb, expected);
-  EXPECT_THAT(refusal({"doctor", "fever"}), mentions({"'lrun doctor'", "'fever'", "'lrun -- doctor'"}));
+  EXPECT_THAT(refusal({"doctor", "fever"}), mentions({"'lrun doctor'", "'fever'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "a,-oProxyCommand=x"}),
               mentions({"'--hosts a,-oProxyCommand=x'", "is not a host"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", ""}), mentions({"names no host", "'--hosts node1,node2'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "./hosts.txt"}), mentions({"is not a host", "'--hostfile ./hosts.txt'"}));
   EXPECT_THAT(refusal({"logs", "--rank", "0"}), mentions({"'--rank' of 'lrun logs'", "'lrun logs 0 2'"}));
-  EXPECT_THAT(refusal({"stack", "--rank", "0"}), mentions({"it has '--brief', '--json' and '--pids [RANK:]PID,...'"}));
+  EXPECT_THAT(refusal({"stack", "--rank", "0"}), mentions({"leave it out: every rank is shown"}));
+  EXPECT_THAT(refusal({"stack", "--depth", "0"}), mentions({"it has '--brief', '--json' and '--pids [RANK:]PID,...'"}));
   EXPECT_THAT(refusal({"doctor", "--hosts", "n[1-257]"}), mentions({"at most 256 hosts"}));
   EXPECT_EQ(verb_help(VerbRequest::Kind::kDoctor).find("RUN"), std::string::npos) << "it takes none";
 }
@@ -85,14 +86,28 @@ TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
   EXPECT_THAT(refusal({"logs", "--stream", "stder"}), mentions({"'--stream stder'", "did you mean 'stderr'?"}));
 }
 
+TEST(Verb, WordsThatItDoesNotTakeAreAnswered) {
+  EXPECT_THAT(refusal({"status", "--watch", "5"}), mentions({"'--watch' takes no value, got '5'", "every 2 seconds"}));
+  EXPECT_THAT(refusal({"doctor", "node1"}), mentions({"did you mean 'lrun doctor --hosts node1'?"}));
+  EXPECT_THAT(refusal({"runs", "rm"}), mentions({"lrun removes old ones itself"}));
+  EXPECT_THAT(refusal({"logs", "--attempt", "last"}), mentions({"leave it out: the last one is meant"}));
+  EXPECT_TRUE(parse({"--help", "logs"}).verb.help) << "as 'lrun logs --help'";
+  EXPECT_EQ(parse({"--help", "logs"}).verb.kind, VerbRequest::Kind::kLogs);
+}
+
 TEST(Verb, OptionsThatOthersCallDifferentlyAreNamed) {
-  const std::vector<std::pair<Words, std::string>> meant{
-      {{"logs", "-n", "5"}, "--tail"}, {{"logs", "-5"}, "--tail 5"},         {{"logs", "--stderr"}, "--stream stderr"},
-      {{"logs", "-F"}, "--follow"},    {{"logs", "-g", "x"}, "--grep TEXT"}, {{"status", "-f"}, "--watch"},
-      {{"status", "-w"}, "--watch"}};
+  const std::vector<std::pair<Words, std::string>> meant{{{"logs", "-n", "5"}, "--tail"},
+                                                         {{"logs", "-5"}, "--tail 5"},
+                                                         {{"logs", "--stderr"}, "--stream stderr"},
+                                                         {{"logs", "-F"}, "--follow"},
+                                                         {{"logs", "-g", "x"}, "--grep TEXT"},
+                                                         {{"status", "-f"}, "--watch"},
+                                                         {{"status", "-w"}, "--watch"},
+                                                         {{"runs", "-n", "3"}, "lrun runs | tail"}};
   for (const auto& [words, ours] : meant) {
     EXPECT_THAT(refusal(words), HasSubstr("lrun: hint: did you mean '" + ours + "'?\n")) << words[1];
   }
+  EXPECT_THAT(refusal({"runs", "--all"}), HasSubstr("hint: leave it out: all runs that are kept are listed\n"));
   EXPECT_THAT(refusal({"again", "-n", "4"}), mentions({"'-n' of 'lrun again'", "'lrun again --dry-run'"}));
   EXPECT_THAT(refusal({"help", "--devices"}), mentions({"'lrun --help' describes every option"}));
   EXPECT_THAT(refusal({"completion", "--install"}), mentions({"it has none", "lrun completion SHELL"}));

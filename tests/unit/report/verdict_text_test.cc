@@ -127,7 +127,8 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
             "lrun: error: rank 6 exited with code 3\n"
             "lrun: note: rank 2 ended first and died of SIGABRT (abort): it gave up waiting for the "
             "other ranks; that makes it a victim, not the cause\n"
-            "lrun: note: rank 6 ran for 0.4s (local rank 6, pid 4242 on host); 1 other worker failed with it\n");
+            "lrun: note: rank 6 ran for 0.4s (local rank 6, pid 4242 on host); 1 other worker failed with it\n"
+            "lrun: hint: it printed no reason: look for exit(3) in the program\n");
   verdict.overruled->cause = Cause::kOwnError;
   EXPECT_NE(verdict_text(verdict, {}).find("; the error file of rank 6 is older\n"), std::string::npos);
 }

@@ -77,6 +77,11 @@ TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
 TEST_F(WrongProgram, IsAProgramOfTheSystemThatWasMeantAsAVerb) {
   EXPECT_THAT(refusal_of({"ps"}), HasSubstr("'lrun status'"));
   EXPECT_THAT(refusal_of({"kill", "r1"}), HasSubstr("'kill PID'"));
+  EXPECT_THAT(refusal_of({"tail", "-f"}), HasSubstr("'lrun logs --follow'"));
+  EXPECT_THAT(refusal_of({"watch"}), HasSubstr("'lrun status --watch'"));
+  EXPECT_THAT(refusal_of({"test"}), HasSubstr("'./test'"));
+  EXPECT_THAT(refusal_of({"sbatch", "job.sh"}), HasSubstr("into the batch script"));
+  EXPECT_EQ(refusal_of({"tail", "-f", "log"}), "");
   EXPECT_EQ(refusal_of({"ps", "-ef"}), "");
   EXPECT_EQ(refusal_of({"./ps"}), "");
   EXPECT_EQ(refusal_of({"ls"}, 2), "") << "two workers were asked for, so a program is meant";
@@ -98,6 +103,9 @@ TEST_F(WrongProgram, IsWhatOnlyAShellOrAnotherToolUnderstands) {
   EXPECT_THAT(advice("/data:/data"), HasSubstr("lrun mounts nothing"));
   EXPECT_THAT(advice("-"), HasSubstr("'lrun train.py'"));
   EXPECT_THAT(advice("fit"), HasSubstr("PROGRAM fit"));
+  EXPECT_THAT(advice("\u201ctrain.py\u201d"), HasSubstr("curly quotes"));
+  EXPECT_THAT(advice("singularity"), HasSubstr("'module load'"));
+  EXPECT_THAT(advice("horovodrun"), HasSubstr("'lrun --strategy horovod'"));
 }
 
 TEST_F(WrongProgram, IsAFolderOrAHost) {
@@ -119,6 +127,19 @@ TEST_F(WrongProgram, IsANotebookOrASourceFile) {
   EXPECT_THAT(advice("train.c"), HasSubstr("'cc -o train train.c'"));
   write("train.py", "");
   EXPECT_EQ(advice("train.py"), "");
+}
+
+TEST_F(WrongProgram, IsNoProgram) {
+  for (const char* const name : {"conf.yaml", "model.pt", "README.md"}) {
+    write(name, "");
+    EXPECT_EQ(advice(name), "it is no program: name the one that reads it") << name;
+  }
+  write("train.exe", "");
+  EXPECT_EQ(advice("train.exe"), "it is a program of Windows: build it for Linux");
+  write("activate", "");
+  EXPECT_THAT(advice("activate"), HasSubstr("'source activate' stands in the shell before lrun"));
+  write("Makefile", "");
+  EXPECT_THAT(advice("Makefile"), HasSubstr("'make'"));
 }
 
 TEST_F(WrongProgram, IsForOtherProcessors) {
@@ -148,7 +169,7 @@ TEST_F(WrongProgram, IsALauncher) {
 }
 
 TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
-  EXPECT_THAT(refusal_of_module("./x.py"), HasSubstr("leave '-m' out: 'lrun ./x.py'"));
+  EXPECT_THAT(refusal_of_module("./x.py"), HasSubstr("leave '-m' out: 'lrun [options] ./x.py'"));
   EXPECT_EQ(refusal_of_module("x.py"), "") << "a package may have a module of that name";
   write("x.py", "");
   EXPECT_THAT(refusal_of_module("x.py"), HasSubstr("'-m x.py': that is a file"));

@@ -34,6 +34,7 @@ constexpr Example kExamples[] = {
     {"nccl-unhandled", "ncclUnhandledCudaError: Call to CUDA function failed."},
     {"nccl-internal", "ncclInternalError: Internal check failed."},
     {"nccl-invalid-usage", "ncclInvalidUsage: This usually reflects invalid usage of NCCL library."},
+    {"rank-missing", "torch.distributed.DistStoreError: wait timeout after 10000ms, keys: /default_pg/0//cpu//0/2"},
     {"collective-timeout", "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12)"},
     {"unused-parameters", "RuntimeError: Expected to have finished reduction in the prior iteration before"},
     {"collective-mismatch",
@@ -63,7 +64,18 @@ constexpr Example kExamples[] = {
     {"no-input", "EOFError: EOF when reading a line"},
     {"missing-torch", "ModuleNotFoundError: No module named 'torch'"},
     {"missing-module", "ModuleNotFoundError: No module named 'einops'"},
-    {"missing-module", "/usr/bin/python3: No module named einops"},
+    {"missing-program-module", "/usr/bin/python3: No module named trian"},
+    {"module-is-a-file",
+     "/usr/bin/python3: Error while finding module specification for 'train.py' (ModuleNotFoundError: __path__ "
+     "attribute not found on 'train' while trying to find 'train.py')"},
+    {"relative-import", "ImportError: attempted relative import with no known parent package"},
+    {"notebook-line", "    %matplotlib inline"},
+    {"notebook-line", "    !pip install einops"},
+    {"spawn-guard", "        current process has finished its bootstrapping phase."},
+    {"rank-is-text", "TypeError: list indices must be integers or slices, not str"},
+    {"placeholder", "ValueError: invalid literal for int() with base 10: '$rank'"},
+    {"file-exists", "FileExistsError: [Errno 17] File exists: 'outputs/run1'"},
+    {"device-variable", "KeyError: 'CUDA_VISIBLE_DEVICES'"},
     {"import-error", "ImportError: libcudart.so.12: cannot open shared object file: No such file or directory"},
     {"missing-library", "OSError: libfoo.so: cannot open shared object file: No such file or directory"},
     {"no-memory-for-library",
@@ -110,6 +122,17 @@ TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
   EXPECT_EQ(hint_for(record), "a shell exits with this code when it does not find a program");
   record.error = "run.sh: line 1: DATA: unbound variable";
   EXPECT_EQ(hint_for(record), "") << "bash under 'set -u'";
+}
+
+TEST(HintFor, ASilentExitNamesTheCallToLookFor) {
+  FailureRecord record;
+  record.cause = Cause::kOwnError;
+  record.value = 3;
+  EXPECT_EQ(hint_for(record), "it printed no reason: look for exit(3) in the program");
+  record.value = 255;
+  EXPECT_EQ(hint_for(record), "it printed no reason; 255 is the code of exit(-1), too");
+  record.evidence = {"bad batch"};
+  EXPECT_EQ(hint_for(record), "") << "it printed something";
 }
 
 TEST(HintTable, FindsTheCureForWhatProgramsPrint) {
