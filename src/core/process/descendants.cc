@@ -59,6 +59,12 @@ bool have_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/// A list that is read while a child ends may lack another one; the second list then has it.
+bool has_only(pid_t child) {
+  const std::vector<pid_t> only{child};
+  return child != 0 && direct_children() == only && direct_children() == only;
+}
+
 pid_t shown_parent_of(pid_t pid) {
   const auto stat = stat_of_process(pid);
   return stat ? stat->parent : 0;
@@ -209,7 +215,7 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
   }
 }
 
-std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) {
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup, pid_t spared) {
   constexpr Duration kUsual(1000);  // processes that are left after it are held by the kernel
   constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
@@ -220,8 +226,9 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup) 
   pid_t tried = ::getpid();  // most children are younger than this process
   while (true) {
     reap_zombies();
-    if (!have_children()) return {};
+    if (!have_children() || has_only(spared)) return {};
     std::vector<pid_t> children = direct_children();
+    std::erase(children, spared);
     if (children.empty()) {
       tried = proc_shows_us() ? kUnlisted : child_by_trial(tried, deadline);
       children = {tried};

@@ -40,7 +40,10 @@ bool kill_below_children();
 /// direct children that did not end within `limit` (held by the kernel or a tracer), or, earlier,
 ///         of dead children that cannot be reaped, because tracers that are not below us hold all that are left;
 ///         {kUnlisted} when some are left that cannot be listed.
-std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {});
+///
+/// \param spared  a direct child without children and outside `cgroup`, which lives on; it ends, too, where /proc does
+///                not show the others. 0: none.
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {}, pid_t spared = 0);
 
 /// In place of a pid.
 inline constexpr pid_t kUnlisted = 0;

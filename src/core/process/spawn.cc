@@ -84,6 +84,18 @@ bool set_limits(const SpawnRequest& request) {
   return true;
 }
 
+/// They may stand in each other's places: they are copied away first.
+bool place_extras(std::span<const int> extras) {
+  std::array<int, kMostExtras> copies{};
+  const int beyond = kExtraDescriptor + static_cast<int>(kMostExtras);
+  for (std::size_t i = 0; i < extras.size(); ++i) copies.at(i) = ::fcntl(extras[i], F_DUPFD_CLOEXEC, beyond);
+  bool placed = true;
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    placed = place_descriptor(copies.at(i), kExtraDescriptor + static_cast<int>(i)) && placed;
+  }
+  return placed;
+}
+
 /// The child leads a session that has none yet.
 bool take_terminal(const SpawnRequest& request) { return !request.own_terminal || ::ioctl(0, TIOCSCTTY, 0) == 0; }
 
@@ -104,11 +116,12 @@ LRUN_NO_SANITIZE int child_main(void* argument) {
       set_limits(*task->request)) {
     // Workers must not inherit what lrun inherited without CLOEXEC. Since Linux 5.11; before, it stays open.
     ::syscall(SYS_close_range, kFirstFreeDescriptor, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (task->request->extra >= 0) place_descriptor(task->request->extra, kExtraDescriptor);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::execve(task->request->path, task->request->argv, task->request->envp);
+    if (place_extras(task->request->extras)) {
+      sigset_t none;
+      ::sigemptyset(&none);
+      ::sigprocmask(SIG_SETMASK, &none, nullptr);
+      ::execve(task->request->path, task->request->argv, task->request->envp);
+    }
   }
   task->error_number = errno;
   const ChildError error{task->error_number, task->in_exec};

@@ -44,11 +44,12 @@ struct SpawnRequest {
   const cpu_set_t* cpus = nullptr;         ///< that it may run on; null: all that the caller may use
   std::size_t cpus_bytes = 0;
   int cgroup = -1;  ///< directory of the cgroup (version 2) that it is to be in; -1, or not allowed: the caller's
-  int extra = -1;   ///< a further descriptor, which the program gets as kExtraDescriptor; -1: none
+  std::span<const int> extras{};  ///< further descriptors, which the program gets from kExtraDescriptor on
 };
 
-/// Where a program finds SpawnRequest::extra.
+/// Where a program finds the first of SpawnRequest::extras.
 inline constexpr int kExtraDescriptor = 3;
+inline constexpr std::size_t kMostExtras = 2;
 
 struct SpawnResult {
   std::optional<PidFd> child;  ///< empty on failure
@@ -60,7 +61,7 @@ struct SpawnResult {
 };
 
 /// Starts a program as the leader of a session (and process group) of its own, with only descriptors 0, 1, 2 and the
-/// extra one, and with SIGKILL as its parent-death signal. The caller and its descendants may trace it also where Yama
+/// extra ones, and with SIGKILL as its parent-death signal. The caller and its descendants may trace it also where Yama
 /// (kernel.yama.ptrace_scope 1) keeps others from that.
 ///
 /// clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD): no page table is copied however large the caller is, the pidfd comes

@@ -92,7 +92,7 @@ SpawnResult spawn_worker(const WorkerCommand& command, const GroupCommand& group
                        .limits = group.limits};
   if (!command.path.empty()) request.path = command.path.c_str();
   if (!group.folder.empty()) request.folder = group.folder.c_str();
-  request.extra = group.shared_memory;
+  if (group.shared_memory >= 0) request.extras = {&group.shared_memory, 1};
   request.cgroup = group.cgroup;
   request.own_terminal = command.own_terminal;
   const std::vector<char*> argv = argument_pointers(command.argv);
@@ -101,7 +101,7 @@ SpawnResult spawn_worker(const WorkerCommand& command, const GroupCommand& group
   const std::vector<cpu_set_t> cpus = cpu_mask(command.cpus);
   if (!cpus.empty()) request.cpus = cpus.data();
   request.cpus_bytes = cpus.size() * sizeof(cpu_set_t);
-  return spawn(request, defaults);
+  return group.spawn ? group.spawn(request, defaults) : spawn(request, defaults);
 }
 
 }  // namespace

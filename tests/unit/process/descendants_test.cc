@@ -53,6 +53,24 @@ TEST(Descendants, EndsOrphansWithSessionsOfTheirOwn) {
   EXPECT_EQ(code, 0);
 }
 
+TEST(Descendants, EndButForTheSparedOne) {
+  const int code = in_subreaper([] {
+    const auto sleeper = [] {
+      const pid_t child = ::fork();
+      if (child != 0) return child;
+      while (true) ::pause();
+    };
+    const pid_t spared = sleeper();
+    const pid_t other = sleeper();
+    if (!end_all_descendants(Duration(10'000), {}, spared).empty()) return 1;
+    if (::kill(other, 0) == 0) return 2;
+    if (::waitpid(spared, nullptr, WNOHANG) != 0) return 3;
+    if (!end_all_descendants(Duration(10'000)).empty()) return 4;
+    return ::kill(spared, 0) == 0 ? 5 : 0;
+  });
+  EXPECT_EQ(code, 0);
+}
+
 /// \return false where this process may not.
 bool hide_proc() {
   if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;

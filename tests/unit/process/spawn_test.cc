@@ -133,6 +133,26 @@ TEST(Spawn, LeavesOnlyTheStandardDescriptors) {
   child.wait();
 }
 
+TEST(Spawn, GivesExtraDescriptorsInTheirOrderAlsoFromEachOthersPlaces) {
+  const Fd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const int swapped[] = {std::max(zero.get(), null.get()), std::min(zero.get(), null.get())};
+  ASSERT_GE(swapped[1], kExtraDescriptor);
+  Pipe pipe = make_pipe();
+  const char* const script = "readlink /proc/self/fd/3 /proc/self/fd/4";
+  char* const argv[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), const_cast<char*>(script), nullptr};
+  SpawnRequest request{.path = "/bin/sh", .argv = argv, .envp = environ, .standard_output = pipe.write.get()};
+  request.extras = swapped;
+  const SpawnResult result = spawn(request, SpawnDefaults::of_this_process());
+  pipe.write.reset();
+  ASSERT_TRUE(result.ok());
+  char text[64] = {};
+  EXPECT_GT(::read(pipe.read.get(), text, sizeof text - 1), 0);
+  const bool is_null_first = null.get() > zero.get();
+  EXPECT_STREQ(text, is_null_first ? "/dev/null\n/dev/zero\n" : "/dev/zero\n/dev/null\n");
+  (void)result.child->wait_until_ended(Duration(kDeadlineMilliseconds));
+}
+
 TEST(Spawn, BlocksNoSignalAndGivesTheLimitBack) {
   const SpawnDefaults defaults = SpawnDefaults::of_this_process();
   const sigset_t blocked = signal_set({SIGTERM});
