@@ -11,18 +11,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/child_query.h"
 #include "base/clock.h"
-#include "base/own_signals.h"
 #include "base/sha256.h"
 #include "base/shortened.h"
 #include "base/user_error.h"
@@ -30,11 +27,10 @@
 #include "inspect/run_status.h"
 #include "rendezvous/admission.h"
 #include "rendezvous/handshake.h"
-#include "run/launcher_signals.h"
+#include "run/end_signals.h"
 #include "run/repeat_filter.h"
 #include "run/run_folders.h"
 #include "store/host_address.h"
-#include "supervise/signal_source.h"
 #include "wire/connect.h"
 
 namespace lrun::launcher {
@@ -57,38 +53,6 @@ constexpr std::size_t kMostProgramBytes = 200;
 std::string name_with_address(const std::string& host, const std::string& address) {
   return "'" + host + "'" + (host == address ? "" : " (" + address + ")");
 }
-
-bool ends_lrun(int signal_number, const std::vector<int>& stop_signals) {
-  return std::find(stop_signals.begin(), stop_signals.end(), signal_number) != stop_signals.end();
-}
-
-/// The signals that ask for the end of an lrun that has no workers.
-class EndSignals {
- public:
-  /// \param asked  gets the signal; 0: the guard was killed.
-  EndSignals(EventLoop& loop, const LaunchPlan& plan, const Guard& guard, std::function<void(int)> asked)
-      : guard_(guard),
-        stop_signals_(plan.stop_signals.numbers),
-        asked_(std::move(asked)),
-        source_(loop, numbers(), [this](const ReceivedSignal& signal) { received(signal); }) {}
-
- private:
-  [[nodiscard]] std::vector<int> numbers() const {
-    std::vector<int> all = handled_signals(stop_signals_);
-    all.push_back(forwarded_signal());
-    return all;
-  }
-
-  void received(const ReceivedSignal& signal) {
-    const std::optional<LauncherSignal> meant = launcher_signal(signal, guard_);
-    if (meant && (meant->number == 0 || ends_lrun(meant->number, stop_signals_))) asked_(meant->number);
-  }
-
-  const Guard& guard_;
-  const std::vector<int>& stop_signals_;
-  std::function<void(int)> asked_;
-  SignalSource source_;
-};
 
 /// One wait for the job to begin.
 class RendezvousWait : public JobEvents {
