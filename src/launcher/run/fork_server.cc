@@ -1,0 +1,211 @@
+// In: a Python, modules, and requests for ranks. Out: ranks, as children of this process. preload() makes one, and
+// AttemptLoop starts its workers through it. The other side is fork_server.py.
+#include "run/fork_server.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "fork_server_text.h"
+#include "plan/python_program.h"
+#include "run/stored_zip.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// Together shorter than a heartbeat, which this launcher does not send meanwhile.
+constexpr Duration kForkLimit(2000);
+constexpr Duration kEndLimit(500);
+constexpr std::size_t kMostDescriptors = 8;
+/// Where the interpreter finds the archive: behind the channel.
+constexpr std::string_view kArchivePath = "/proc/self/fd/4";
+constexpr std::string_view kSearchPath = "PYTHONPATH=";
+constexpr std::string_view kStage = "LRUN_FORK_SERVER=";
+
+[[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
+
+Fd memory_with(std::string_view bytes) {
+  Fd memory(::memfd_create("lrun-fork-server", MFD_CLOEXEC));
+  if (!memory) fail("memfd_create");
+  if (const int error = write_all(memory.get(), bytes); error != 0) {
+    throw std::system_error(error, std::generic_category(), "write");
+  }
+  return memory;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// Empty: the user has none.
+std::string search_path_in(const std::vector<std::string>& environment) {
+  for (const std::string& entry : environment) {
+    if (entry.starts_with(kSearchPath)) return entry.substr(kSearchPath.size());
+  }
+  return {};
+}
+
+/// With the archive in front of the modules that Python finds.
+std::vector<std::string> with_archive(std::vector<std::string> environment) {
+  const std::string users = search_path_in(environment);
+  std::erase_if(environment,
+                [](const std::string& entry) { return entry.starts_with(kSearchPath) || entry.starts_with(kStage); });
+  environment.push_back(std::string(kSearchPath).append(kArchivePath).append(users.empty() ? "" : ":" + users));
+  environment.push_back(std::string(kStage) + "probe");
+  return environment;
+}
+
+std::string cpu_list(const SpawnRequest& request) {
+  std::string list;
+  for (std::size_t cpu = 0; request.cpus != nullptr && cpu < request.cpus_bytes * 8; ++cpu) {
+    if (CPU_ISSET_S(cpu, request.cpus_bytes, request.cpus)) list += (list.empty() ? "" : ",") + std::to_string(cpu);
+  }
+  return list;
+}
+
+/// Empty: the answer names no child of this process.
+std::optional<PidFd> rank_in(const std::optional<ForkServerAnswer>& answer) {
+  if (!answer || answer->kind != ForkServerAnswer::Kind::kForked) return std::nullopt;
+  siginfo_t info{};
+  const bool is_child = ::waitid(P_PID, static_cast<id_t>(answer->pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return is_child ? std::optional(PidFd::of_child(answer->pid)) : std::nullopt;
+}
+
+}  // namespace
+
+ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaults, Events events)
+    : order_(std::move(order)), events_(std::move(events)) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("socketpair");
+  channel_ = Fd(ends[0]);
+  const Fd theirs(ends[1]);
+  const Fd archive = memory_with(stored_zip("sitecustomize.py", kForkServerText));
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const std::array<int, 2> extras{theirs.get(), archive.get()};
+  std::vector<std::string> probe = parts_of_python(order_.argv).python;
+  probe.insert(probe.end(), {"-c", "pass"});
+  const std::vector<std::string> environment = with_archive(order_.environment);
+  const std::vector<char*> argv = pointers_to(probe);
+  const std::vector<char*> envp = pointers_to(environment);
+  SpawnRequest request{.path = order_.path.c_str(), .argv = argv.data(), .envp = envp.data()};
+  request.standard_input = request.standard_output = request.standard_error = null.get();
+  if (!order_.folder.empty()) request.folder = order_.folder.c_str();
+  request.limits = order_.limits;
+  request.extras = extras;
+  SpawnResult result = spawn(request, defaults);
+  if (!result.ok())
+    throw std::system_error(result.error_number, std::generic_category(), "execute '" + order_.path + "'");
+  child_ = std::move(result.child);
+  if (child_->poll_fd() < 0) {  // else its number may be another's by the time that it is signalled
+    child_->signal(SIGKILL);
+    throw std::system_error(ENOSYS, std::generic_category(), "pidfd_open");
+  }
+  readable_ = loop.on_readable(channel_.get(), [this] { receive(); });
+}
+
+ForkServer::~ForkServer() { end(); }
+
+/// The first hello comes from a Python with a program that does nothing, the second from the one with the user's.
+void ForkServer::receive() {
+  using enum ForkServerAnswer::Kind;
+  const std::optional<ForkServerAnswer> answer = next_answer(Duration::zero());
+  if (!answer) return settle(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : "the interpreter has ended");
+  if (answer->kind == kReady) return settle("");
+  if (answer->kind == kUnfit) return settle(answer->text);
+  ++hellos_;
+  std::vector<std::string> fields{order_.modules, std::to_string(::getpid()), search_path_in(order_.environment),
+                                  order_.path};
+  fields.insert(fields.end(), order_.argv.begin(), order_.argv.end());
+  if (answer->kind != kHello || hellos_ > 2 || !send(fields, {})) settle("the interpreter has sent something else");
+}
+
+/// \param why  no rank can be forked; empty: ready
+void ForkServer::settle(const std::string& why) {
+  readable_.cancel();
+  const Events events = std::exchange(events_, {});
+  if (why.empty()) return events.ready();
+  end();
+  events.unfit(why);
+}
+
+bool ForkServer::send(const std::vector<std::string>& fields, std::vector<int> descriptors) const try {
+  std::string bytes;
+  for (const std::string& field : fields) bytes.append(field).push_back('\0');
+  const Fd memory = memory_with(bytes);
+  descriptors.insert(descriptors.begin(), memory.get());
+  char byte = 'r';
+  iovec content{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)] = {};
+  const std::size_t size = sizeof(int) * descriptors.size();
+  msghdr message{};
+  message.msg_iov = &content;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = CMSG_SPACE(size);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(header), descriptors.data(), size);
+  return ::sendmsg(channel_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+} catch (const std::system_error&) {
+  return false;
+}
+
+/// Empty: none came, or the other end is closed.
+std::optional<ForkServerAnswer> ForkServer::next_answer(Duration limit) const {
+  pollfd readable{channel_.get(), POLLIN, 0};
+  if (::poll(&readable, 1, static_cast<int>(limit.count())) <= 0) return std::nullopt;
+  std::array<char, kMostAnswerBytes + 1> bytes{};
+  const ssize_t size = ::recv(channel_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (size <= 0) return std::nullopt;
+  return parse_fork_server_answer({bytes.data(), static_cast<std::size_t>(size)});
+}
+
+std::optional<PidFd> ForkServer::fork(const SpawnRequest& request) {
+  if (is_given_up_) return std::nullopt;
+  std::vector<std::string> fields{"", cpu_list(request), ""};
+  std::size_t words = 0;
+  for (; request.argv[words] != nullptr; ++words) fields.emplace_back(request.argv[words]);
+  fields[2] = std::to_string(words);
+  for (char* const* entry = request.envp; *entry != nullptr; ++entry) fields.emplace_back(*entry);
+  std::vector<int> descriptors{request.standard_input, request.standard_output, request.standard_error};
+  if (!request.extras.empty()) {
+    fields[0] += 'x';
+    descriptors.push_back(request.extras.front());
+  }
+  if (request.cgroup >= 0) {
+    fields[0] += 'c';
+    descriptors.push_back(request.cgroup);
+  }
+  if (send(fields, descriptors)) {
+    if (std::optional<PidFd> rank = rank_in(next_answer(kForkLimit))) return rank;
+  }
+  end();
+  // A rank that is told only now may have begun, or may wait for a server that is no more.
+  if (const std::optional<PidFd> rank = rank_in(next_answer(Duration::zero()))) rank->signal(SIGKILL);
+  return std::nullopt;
+}
+
+/// Processes below it become this process's, and are ended with all that a run leaves.
+void ForkServer::end() {
+  if (std::exchange(is_given_up_, true)) return;
+  if (child_->signal(SIGKILL)) child_->signal_group(SIGKILL);  // once it is reaped the group may be another's
+  (void)child_->wait_until_ended(kEndLimit);
+}
+
+}  // namespace lrun::launcher

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/fd.h"
+#include "process/spawn.h"
+#include "run/fork_server_answer.h"
+
+namespace lrun::launcher {
+
+/// A Python that imports modules once and then forks a rank for each start (fork_server.py). A rank is a direct child
+/// of this process, which must be a subreaper, as if spawn() had started it. One thread.
+class ForkServer {
+ public:
+  struct Order {
+    std::string path;                      ///< of Python, already found
+    std::vector<std::string> argv;         ///< the command of a rank
+    std::string modules;                   ///< to import, separated by commas
+    std::vector<std::string> environment;  ///< NAME=VALUE, while they are imported
+    std::string folder;                    ///< to start in; empty: this process's
+    std::vector<ProcessLimit> limits;      ///< of the ranks, which inherit them
+  };
+  /// One of them is called by the loop, once.
+  struct Events {
+    std::function<void()> ready;
+    std::function<void(const std::string& why)> unfit;  ///< no rank can be forked
+  };
+
+  /// Begins to import.
+  /// \throws std::system_error  the Python cannot be executed, no descriptors are left, or there are no pidfds.
+  ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaults, Events events);
+  /// Kills it; ranks live on.
+  ~ForkServer();
+  ForkServer(const ForkServer&) = delete;
+  ForkServer& operator=(const ForkServer&) = delete;
+
+  /// Of the process; 0 once it has ended.
+  [[nodiscard]] pid_t pid() const { return child_->wait_until_ended(Duration::zero()) ? 0 : child_->pid(); }
+
+  /// A fork has failed, and no other will succeed.
+  [[nodiscard]] bool is_given_up() const { return is_given_up_; }
+
+  /// Forks a rank, once it is ready. Of `request` the path, the folder and the limits are not used: they are those of
+  /// the order. Blocks until the rank is there, some seconds at most. Empty on failure: no rank was or will be made.
+  std::optional<PidFd> fork(const SpawnRequest& request);
+
+ private:
+  void receive();
+  void settle(const std::string& why);
+  bool send(const std::vector<std::string>& fields, std::vector<int> descriptors) const;
+  [[nodiscard]] std::optional<ForkServerAnswer> next_answer(Duration limit) const;
+  void end();
+
+  Order order_;
+  Events events_;
+  Fd channel_;
+  std::optional<PidFd> child_;
+  EventLoop::Watch readable_;
+  int hellos_ = 0;
+  bool is_given_up_ = false;
+};
+
+}  // namespace lrun::launcher

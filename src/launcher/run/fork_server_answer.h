@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lrun::launcher {
+
+/// One message of a fork server: a letter, then a text.
+struct ForkServerAnswer {
+  enum class Kind : char {
+    kHello = 'H',  ///< the Python runs lrun's file, and asks what to do
+    kReady = 'R',  ///< the modules are imported
+    kUnfit = 'U',  ///< no rank can be forked: `text` says why
+    kForked = 'P'  ///< a rank: `pid`
+  };
+  Kind kind = Kind::kUnfit;
+  pid_t pid = 0;
+  std::string text{};  ///< as it came
+
+  bool operator==(const ForkServerAnswer&) const = default;
+};
+
+inline constexpr std::size_t kMostAnswerBytes = 512;
+
+/// Empty for anything else.
+std::optional<ForkServerAnswer> parse_fork_server_answer(std::string_view bytes);
+
+}  // namespace lrun::launcher

@@ -1,0 +1,25 @@
+#include "run/fork_server_answer.h"
+
+#include <gtest/gtest.h>
+
+namespace lrun::launcher {
+namespace {
+
+TEST(ForkServerAnswers, AreALetterAndAText) {
+  EXPECT_EQ(parse_fork_server_answer("H"), ForkServerAnswer{.kind = ForkServerAnswer::Kind::kHello});
+  EXPECT_EQ(parse_fork_server_answer("R"), ForkServerAnswer{.kind = ForkServerAnswer::Kind::kReady});
+  EXPECT_EQ(parse_fork_server_answer("P4711"),
+            (ForkServerAnswer{.kind = ForkServerAnswer::Kind::kForked, .pid = 4711}));
+  EXPECT_EQ(parse_fork_server_answer("Uwhy not"),
+            (ForkServerAnswer{.kind = ForkServerAnswer::Kind::kUnfit, .text = "why not"}));
+}
+
+TEST(ForkServerAnswers, OfAnyOtherFormAreNone) {
+  for (const char* const text : {"", "X", "H1", "R ", "P", "P0", "P-1", "P1x", "P99999999999999"}) {
+    EXPECT_EQ(parse_fork_server_answer(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(parse_fork_server_answer("U" + std::string(kMostAnswerBytes, 'x')), std::nullopt) << "too long";
+}
+
+}  // namespace
+}  // namespace lrun::launcher
