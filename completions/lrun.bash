@@ -54,6 +54,7 @@ declare -gA _lrun_values=(
   [--rlimit]='as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack'
   [--core]=-
   [--wrap]=@command
+  [--preload]=''
   [--debug-rank]=''
   [--output]='fold prefix raw rank0 quiet'
   [--timestamps]=-

@@ -55,6 +55,7 @@ function __lrun_program
                 --unset \
                 --rlimit \
                 --wrap \
+                --preload \
                 --output \
                 '--log?dir' \
                 '--log?max?bytes' \
@@ -223,6 +224,7 @@ complete -c lrun -n 'not __lrun_program' -x -l unset -a '(set -xn)' -d 'Remove a
 complete -c lrun -n 'not __lrun_program' -x -l rlimit -a 'as core cpu data fsize locks memlock msgqueue nice nofile nproc rss rtprio rttime sigpending stack' -d 'Resource limit of the workers'
 complete -c lrun -n 'not __lrun_program' -l core -d 'Write core files'
 complete -c lrun -n 'not __lrun_program' -x -l wrap -a '(__fish_complete_command)' -d 'Start PROGRAM through this command'
+complete -c lrun -n 'not __lrun_program' -x -l preload -d 'Python modules that a fork server imports once'
 complete -c lrun -n 'not __lrun_program' -x -l debug-rank -d 'Run this rank under a debugger'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How to print the lines of workers'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'Begin every line with the time'

@@ -1,9 +1,11 @@
 // The options of the group 'Program': the kind of PROGRAM, and the preparation of every worker before it starts. Each
 // value goes into the LaunchRequest, most of them into its WorkerSetup.
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
 
@@ -84,6 +86,23 @@ void add_wrapper(const GivenValue& given, LaunchRequest& request) {
     ranks = *parsed;
   }
   request.setup.wrappers.push_back({std::move(words), std::move(ranks), setting(given, std::string()).origin});
+}
+
+bool is_module(std::string_view name) {
+  constexpr std::string_view kNoIdentifier = " \t\n\r/-";
+  return !name.empty() && name.front() != '.' && name.back() != '.' && !name.ends_with(".py") &&
+         name.find_first_of(kNoIdentifier) == std::string_view::npos;
+}
+
+void set_preload(const GivenValue& given, LaunchRequest& request) {
+  bool are_modules = !given.text.ends_with(',');
+  std::string_view rest = given.text;
+  do are_modules = is_module(cut(rest, ',')) && are_modules;
+  while (!rest.empty());
+  if (!are_modules) {
+    refuse(given, "not names of Python modules, separated by commas", example(given, "torch,torch.optim"));
+  }
+  request.setup.preload = setting(given, given.text);
 }
 
 constexpr Flag kProgramFlags[] = {
@@ -197,6 +216,15 @@ constexpr Flag kProgramFlags[] = {
      .repeatable = true,
      .per_rank = true,
      .apply = add_wrapper},
+    {.name = "preload",
+     .value = kRequired,
+     .placeholder = "MODULE[,MODULE...]",
+     .group = FlagGroup::kProgram,
+     .details =
+         "Import these modules once on each node, in a fork server, and fork each worker of a Python program from it, "
+         "also after a restart: a worker then starts in the time of a fork. Where that is not safe, as with a module "
+         "that starts threads, a warning says why, and every worker imports by itself.",
+     .apply = set_preload},
     {.name = "debug-rank",
      .value = kRequired,
      .placeholder = "RANK",

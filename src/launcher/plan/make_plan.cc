@@ -134,6 +134,24 @@ std::string problem_of_unused_python(const LaunchRequest& request) {
                      request.command.front());
 }
 
+/// A fork server forks one interpreter for all ranks, which executes PROGRAM and nothing else.
+std::string reason_against_preload(const LaunchRequest& request, const LaunchPlan& plan) {
+  const std::string& program = request.command.front();
+  if (request.compat == Compat::kTorchrun) return "not under torchrun's name";
+  if (!plan.setup.wrappers.empty()) return fmt::format("not with '{}'", plan.setup.wrappers.front().origin);
+  if (plan.setup.debug_rank.given()) return fmt::format("not with '{}'", plan.setup.debug_rank.origin);
+  if (!is_python(plan.argv.front()) && !plan.python) return fmt::format("'{}' is not started with Python", program);
+  return parts_of_python(plan.argv).program.empty() ? fmt::format("'{}' has no program", program) : "";
+}
+
+void choose_preload(const LaunchRequest& request, LaunchPlan& plan) {
+  if (!plan.setup.preload.given()) return;
+  const std::string reason = reason_against_preload(request, plan);
+  if (reason.empty()) return;
+  warn(plan, fmt::format("'{}' is ignored: {}", plan.setup.preload.origin, reason));
+  plan.setup.preload = {};
+}
+
 void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.setup = in.request.setup;
   check_wrappers(plan.setup.wrappers, plan.world_size);
@@ -147,6 +165,7 @@ void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.python = python_of(in.request, in.program);
   warn(plan, plan.python ? plan.python->warning : problem_of_unused_python(in.request));
   add_local_rank(plan, in.request, plan.argv);  // needs isolate_gpus
+  choose_preload(in.request, plan);
   plan.seed = in.request.seed;
 }
 

@@ -141,6 +141,7 @@ std::string setup_rows(const WorkerSetup& setup) {
   }
   for (const ResourceLimit& limit : setup.limits) text += row("limit", text_of(limit), limit.origin);
   if (setup.core_dumps) text += row("core dumps", "as large as the hard limit allows", "--core");
+  if (setup.preload.given()) text += row("preload", setup.preload.value, setup.preload.origin);
   if (setup.debug_rank.given()) {
     text += row("debugger", "on this terminal, for rank " + std::to_string(setup.debug_rank.value),
                 setup.debug_rank.origin);

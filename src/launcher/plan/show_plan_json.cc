@@ -116,6 +116,7 @@ Json json_of(const WorkerSetup& setup) {
           {"limits", std::move(limits)},
           {"core_dumps", setup.core_dumps},
           {"wrappers", std::move(wrappers)},
+          {"preload", setup.preload.given() ? Json(setup.preload.value) : Json()},
           {"debug_rank", setup.debug_rank.given() ? Json(setup.debug_rank.value) : Json()}};
 }
 

@@ -17,6 +17,7 @@ struct WorkerSetup {
   std::vector<ResourceLimit> limits;           ///< --rlimit: at most one per resource
   bool core_dumps = false;                     ///< --core
   std::vector<Wrapper> wrappers;               ///< --wrap, --wrap@RANKS; later ones win
+  Setting<std::string> preload;                ///< --preload: Python modules that a fork server imports; empty: none
   Setting<int> debug_rank{-1};                 ///< --debug-rank: runs below a debugger, with lrun's terminal; -1: none
 
   bool operator==(const WorkerSetup&) const = default;

@@ -17,6 +17,7 @@
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
 #include "run/clean_up.h"
+#include "run/preload.h"
 
 namespace lrun::launcher {
 namespace {
@@ -187,7 +188,18 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
   if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
     all.look = [this] { return look_at_workers(); };
   }
+  if (run_.fork_server != nullptr) {
+    all.spawn = [this](const auto& request, const auto& defaults) { return fork_worker(request, defaults); };
+  }
   return all;
+}
+
+/// Without the fork server the run goes on as one without --preload.
+SpawnResult AttemptLoop::fork_worker(const SpawnRequest& request, const SpawnDefaults& defaults) {
+  if (run_.fork_server->is_given_up()) return spawn(request, defaults);
+  if (std::optional<PidFd> child = run_.fork_server->fork(request)) return {.child = std::move(child)};
+  run_.sink.warn(preload_lost(run_.plan, "the fork server has ended"));
+  return spawn(request, defaults);
 }
 
 std::shared_ptr<void> AttemptLoop::look_at_workers() {
@@ -361,7 +373,8 @@ void AttemptLoop::end() {
 
 bool AttemptLoop::clean_up() {
   const bool is_short = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
-  return end_what_is_left(run_.guard, is_short ? kShortCleanUpLimit : kCleanUpLimit, run_.sink);
+  return end_what_is_left(run_.guard, is_short ? kShortCleanUpLimit : kCleanUpLimit, run_.sink,
+                          run_.fork_server != nullptr ? run_.fork_server->pid() : 0);
 }
 
 RunResult AttemptLoop::result() const {

@@ -13,6 +13,7 @@
 #include "report/console_reporter.h"
 #include "report/message_sink.h"
 #include "run/attempt.h"
+#include "run/fork_server.h"
 #include "run/hang_monitor.h"
 #include "run/job_observer.h"
 #include "run/rank_look.h"
@@ -41,9 +42,10 @@ class AttemptLoop {
     ConsoleReporter& reporter;
     TimeLimits& limits;
     MessageSink& sink;
-    MessageSink& job_sink;       ///< for what all launchers of a job print
-    LookAtRanks look;            ///< where workers are, before they are stopped
-    bool shares_screen = false;  ///< people read in one place what all launchers of the job print
+    MessageSink& job_sink;              ///< for what all launchers of a job print
+    LookAtRanks look;                   ///< where workers are, before they are stopped
+    bool shares_screen = false;         ///< people read in one place what all launchers of the job print
+    ForkServer* fork_server = nullptr;  ///< forks the workers; nullptr: there is none
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run
@@ -89,6 +91,7 @@ class AttemptLoop {
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
+  [[nodiscard]] SpawnResult fork_worker(const SpawnRequest& request, const SpawnDefaults& defaults);
   [[nodiscard]] std::vector<int> missing_ranks() const;
   void attempt_started();
   void start_failed_later(const StartFailure& failure);

@@ -7,8 +7,8 @@
 
 namespace lrun::launcher {
 
-bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink) {
-  const std::vector<pid_t> survivors = end_all_descendants(limit, guard.cgroup());
+bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, pid_t spared) {
+  const std::vector<pid_t> survivors = end_all_descendants(limit, guard.cgroup(), spared);
   if (survivors.empty()) return true;
   sink.warn(survivors_text(survivors));
   return are_dead(survivors);

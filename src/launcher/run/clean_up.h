@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/duration.h"
 #include "process/guard.h"
 #include "report/message_sink.h"
@@ -13,8 +15,9 @@ inline constexpr Duration kCleanUpLimit(5000);
 inline constexpr Duration kShortCleanUpLimit(2000);
 
 /// Ends everything that the workers left, and warns of what does not end.
+/// \param spared  a child that is no worker and lives on; 0: none
 /// \return false when something runs on.
-bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink);
+bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, pid_t spared = 0);
 
 /// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. Orphans of
 /// the killed processes become children of this one, so call it again on the next SIGCHLD.

@@ -29,6 +29,7 @@
 #include "run/join_job.h"
 #include "run/port_conflict.h"
 #include "run/preflight.h"
+#include "run/preload.h"
 #include "run/run_in_job.h"
 #include "run/run_node.h"
 #include "run/start_failure.h"
@@ -84,6 +85,9 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     if (plan.rendezvous) return run_in_job(plan, environment, std::move(run), guard, output);
     EventLoop loop;
     const StopWithSrun stop_with_srun(loop, environment, guard, sink);
+    Preloaded preloaded = preload(loop, plan, run.facts.start, guard, sink);
+    if (preloaded.signal_number) return end_while_preloading(*preloaded.signal_number, plan, guard, sink);
+    run.facts.fork_server = std::move(preloaded.server);
     const auto [verdict, left_nothing] = run_node(plan, environment, std::move(run), loop, guard, output);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "report/console_reporter.h"
 #include "report/head_channel.h"
 #include "run/attempt_loop.h"
+#include "run/fork_server.h"
 #include "run/launcher_signals.h"
 #include "run/one_voice_sink.h"
 #include "run/own_answers.h"
@@ -51,10 +53,11 @@ class NodeLauncher {
     std::string program;  ///< as the user typed it
     std::string python;   ///< the interpreter that lrun gives it to; empty: none
     PreparedStart start;
-    int verbosity = 0;              ///< how often -v was given
-    JobMember* job = nullptr;       ///< with other nodes; nullptr: this node is alone
-    Membership membership = {};     ///< of that job's first attempt here
-    pid_t maker_of_input_pipe = 0;  ///< maker_of_input_pipe()
+    int verbosity = 0;                             ///< how often -v was given
+    JobMember* job = nullptr;                      ///< with other nodes; nullptr: this node is alone
+    Membership membership = {};                    ///< of that job's first attempt here
+    pid_t maker_of_input_pipe = 0;                 ///< maker_of_input_pipe()
+    std::unique_ptr<ForkServer> fork_server = {};  ///< preload(); empty: there is none
   };
 
   NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundings, Facts facts);

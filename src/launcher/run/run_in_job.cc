@@ -21,6 +21,7 @@
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 #include "run/join_job.h"
+#include "run/preload.h"
 #include "run/run_ending.h"
 #include "run/start_failure.h"
 #include "run/stop_with_srun.h"
@@ -126,6 +127,9 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   EventLoop loop;
   const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
+  Preloaded preloaded = preload(loop, plan, run.facts.start, guard, output.sink);
+  if (preloaded.signal_number) return end_while_preloading(*preloaded.signal_number, plan, guard, output.sink);
+  run.facts.fork_server = std::move(preloaded.server);
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), merge_reports,
           run.most_connections, secret, etcd_user(environment));

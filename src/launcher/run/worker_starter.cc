@@ -18,8 +18,9 @@ std::optional<StartFailure> WorkerStarter::start_some() {
   constexpr Duration kMoment(20);
   constexpr std::size_t kFewest = 64;  // on a slow machine the start as a whole must not take for ever
   const SteadyTime end = steady_now() + kMoment;
+  const std::size_t fewest = common_.spawn ? 1 : kFewest;  // a fork of a large process takes a while
   const std::size_t before = started_;
-  while (left() > 0 && (started_ < before + kFewest || steady_now() < end)) {
+  while (left() > 0 && (started_ < before + fewest || steady_now() < end)) {
     if (std::optional<StartFailure> failure = start_next()) return failure;
   }
   return std::nullopt;
@@ -28,7 +29,8 @@ std::optional<StartFailure> WorkerStarter::start_some() {
 /// A few at a time: the descriptors that their start needs are open together.
 std::optional<StartFailure> WorkerStarter::start_next() {
   constexpr std::size_t kAtATime = 8;
-  const std::span next = std::span(commands_).subspan(started_, std::min(kAtATime, left()));
+  const std::size_t at_a_time = common_.spawn ? 1 : kAtATime;
+  const std::span next = std::span(commands_).subspan(started_, std::min(at_a_time, left()));
   try {
     output_.prepare(next, started_);
   } catch (const std::system_error& error) {

@@ -50,6 +50,9 @@ TEST(ProgramFlags, RefusalsSayWhatToTypeInstead) {
       {{"--wrap", "a 'b"}, {"--wrap", "'b'"}},
       {{"--wrap@x", "a"}, {"'--wrap@x a'", "'@'", "'--wrap@0'", "'--wrap@0,2-3'"}},
       {{"--chdir="}, {"'--chdir='"}},
+      {{"--preload="}, {"'--preload='", "names of Python modules", "'--preload torch,torch.optim'"}},
+      {{"--preload", "torch,"}, {"'--preload torch,'", "'--preload torch,torch.optim'"}},
+      {{"--preload", "train.py"}, {"'--preload train.py'", "'--preload torch,torch.optim'"}},
       {{"--env@0", "A=1"}, {"'--env'"}}};
   for (auto [words, facts] : cases) {
     words.emplace_back("p");

@@ -102,6 +102,25 @@ TEST(MakePlan, SaysThatRedirectsWithoutFilesHideNothing) {
   EXPECT_TRUE(plan_of(request, cpu_node()).warnings.empty());
 }
 
+TEST(MakePlan, LeavesOutAForkServerWithTheReason) {
+  LaunchRequest request = request_for("2");
+  request.setup.preload = flag("--preload", "torch");
+  const auto expect_left_out = [&](const Facts& reason) {
+    const LaunchPlan plan = plan_of(request, cpu_node());
+    EXPECT_THAT(plan.warnings, testing::ElementsAre(HasFacts(reason)));
+    EXPECT_EQ(plan.setup.preload, Setting<std::string>());
+  };
+  expect_left_out({"'--preload' is ignored", "'./train' is not started with Python"});
+  request.command = {"python3"};
+  expect_left_out({"'python3' has no program"});
+  request.command = {"train.py"};
+  EXPECT_EQ(plan_of(request, cpu_node()).setup.preload, request.setup.preload);
+  request.setup.debug_rank = {0, Source::kFlag, "--debug-rank"};
+  expect_left_out({"not with '--debug-rank'"});
+  request.setup.wrappers = {{{"nice"}, {}, "--wrap"}};
+  expect_left_out({"not with '--wrap'"});
+}
+
 TEST(MakePlan, LetsTorchrunsWorkersStartBeforeAFailureStopsThem) {
   LaunchRequest request = request_for_processes("2");
   EXPECT_EQ(plan_of(request, cpu_node()).settle_at_start, Duration(0));

@@ -155,19 +155,23 @@ TEST(ShowPlan, TellsHowWorkersAreSetUp) {
                                {EnvironmentChange::Kind::kUnset, "B", "", Source::kFlag, "--unset"},
                                {EnvironmentChange::Kind::kPassOn, "C", "", Source::kConfig, "lrun.toml:3: env"}};
   request.setup.limits = {{RLIMIT_CORE, ResourceLimit::kUnlimited, std::nullopt, Source::kFlag, "--rlimit"}};
+  request.command = {"train.py"};
+  request.setup.preload = flag("--preload", "torch");
   const LaunchPlan plan = plan_of(request, cpu_node(), environment_with({{"C", "3"}}));
   EXPECT_NE(show_plan_text(plan, Environment())
                 .find("folder        job                               --chdir\n"
                       "variable      A='1 2'                           --env\n"
                       "variable      without B                         --unset\n"
                       "variable      C as it is here                   lrun.toml:3: env\n"
-                      "limit         core=unlimited                    --rlimit\n"),
+                      "limit         core=unlimited                    --rlimit\n"
+                      "preload       torch                             --preload\n"),
             std::string::npos)
       << show_plan_text(plan, Environment());
   const auto json = nlohmann::json::parse(show_plan_json(plan, Environment())).at("setup");
   EXPECT_EQ(json.at("chdir"), "job");
   EXPECT_EQ(json.at("environment").dump(), R"({"A":"1 2","B":null})");
   EXPECT_EQ(json.at("limits").dump(), R"(["core=unlimited"])");
+  EXPECT_EQ(json.at("preload"), "torch");
 }
 
 TEST(ShowPlan, JsonTakesBytesThatAreNotText) {
