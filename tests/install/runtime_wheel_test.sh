@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The wheel of the library beside that of the launcher, in an environment with torch: a project that sets nothing finds and
-# links it, and runs. With another torch, configuring says so.
+# links it, and runs. With another torch, configuring says so, and so does the program.
 # usage: runtime_wheel_test.sh BUILD_DIR SOURCE_DIR VERSION LIBTORCH
 set -euo pipefail
 build=$1 source=$2 version=$3 libtorch=$4
@@ -44,6 +44,15 @@ in_environment CCACHE_DIR="${CCACHE_DIR:-$HOME/.cache/ccache}" cmake --build "$w
 output=$(in_environment lrun --devices 2 "$work/project/build/consumer" 2>&1) || { echo "$output"; fail "the program fails"; }
 echo "$output"
 [[ $output == *"rank 1 of 2: loss "* ]] || fail "the ranks do not find each other"
+
+if command -v gcc > /dev/null; then
+  echo 'unsigned long long aoti_torch_abi_version(void) { return 1ull << 56 | 13ull << 48; }' |
+    gcc -shared -fPIC -o "$work/another_libtorch.so" -x c -
+  code=0
+  output=$(in_environment LD_PRELOAD="$work/another_libtorch.so" "$work/project/build/consumer" 2>&1) || code=$?
+  [[ $code -eq 127 && $output == "lrun: error: liblrun was built with LibTorch "*" has loaded 1.13.0"* ]] ||
+    { echo "$output"; fail "the program does not say that another LibTorch is loaded"; }
+fi
 
 pip uninstall --quiet --yes lrun lrun-runtime
 [ -z "$(find "$work/venv" -name '*lrun*')" ] || fail "it leaves files behind"
