@@ -5,6 +5,7 @@
   runtime PREFIX VERSION PLATFORM FOLDER    lrun_runtime-VERSION-py3-none-PLATFORM.whl: the library of an installation
   archive PROGRAM VERSION PROCESSOR FOLDER  lrun-VERSION-linux-PROCESSOR.tar.gz, to unpack below any prefix
   deb PROGRAM VERSION PROCESSOR FOLDER      lrun_VERSION_ARCHITECTURE.deb, for Debian and Ubuntu
+  deb-library PREFIX VERSION PROCESSOR FOLDER  liblrun-dev_VERSION_ARCHITECTURE.deb: the library of an installation
   spdx VERSION ZIG_VERSION FOLDER           lrun-VERSION.spdx.json, what is compiled in, and its licences
 
 Equal files give equal bytes; SOURCE_DATE_EPOCH is the time that they carry, in seconds, 1980 by default.
@@ -54,19 +55,36 @@ Tag: py3-none-{platform}
 """
 
 CONTROL = """\
-Package: lrun
+Package: {package}
 Version: {version}
 Architecture: {architecture}
 Maintainer: lrun developers <developers@lrun.invalid>
 Installed-Size: {kilobytes}
+{relations}Priority: optional
+Description: {description}
+"""
+
+RELATIONS = """\
 Depends: libc6 (>= 2.28)
 Suggests: python3
 Section: science
-Priority: optional
-Description: {summary}
- lrun starts one process a GPU on one machine or many, sets the variables that
- torchrun sets, supervises and restarts them, and explains why a run failed.
 """
+
+DESCRIPTION = f"""\
+{SUMMARY}
+ lrun starts one process a GPU on one machine or many, sets the variables that
+ torchrun sets, supervises and restarts them, and explains why a run failed."""
+
+LIBRARY_RELATIONS = """\
+Depends: lrun (= {version}), libc6 (>= 2.35), libstdc++6 (>= 12)
+Section: libdevel
+"""
+
+LIBRARY_DESCRIPTION = """\
+data-parallel training with LibTorch {torch} in C++
+ liblrun makes a LibTorch program one rank of a run: its group, its share of
+ the data, and equal gradients. LibTorch {torch} comes with PyTorch's wheels;
+ LRUN_LIBTORCH names its folder where CMake does not find it."""
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -127,8 +145,8 @@ def wheel(program, version, platform, folder):
     return write_wheel("lrun", f"A {SUMMARY}", [], version, platform, files, folder)
 
 
-def runtime(prefix, version, platform, folder):
-    """The files of the library alone: the program comes with the wheel lrun, of the same environment."""
+def library_of(prefix):
+    """The files of the library alone, path below the prefix to bytes, and the version of its LibTorch."""
     files, torch = {}, None
     for folder_of, _, names in sorted(os.walk(prefix)):
         for name in sorted(names):
@@ -136,11 +154,18 @@ def runtime(prefix, version, platform, folder):
             place = os.path.relpath(path, prefix)
             is_library = name.startswith(("liblrun.so.", "liblrun_cuda.so"))  # a wheel has no links, such as liblrun.so
             if is_library or place.startswith(("include/lrun/", "lib/cmake/lrun/")):
-                files[f"lrun_runtime-{version}.data/data/{place}"] = read(path)
+                files[place] = read(path)
             if name == "lrunConfig.cmake":
                 torch = re.search(r'LRUN_LIBTORCH_VERSION "([0-9.]+)"', read(path).decode())[1]
     if torch is None:
         sys.exit(f"make.py: no library of lrun is installed in '{prefix}'")
+    return files, torch
+
+
+def runtime(prefix, version, platform, folder):
+    """The program comes with the wheel lrun, of the same environment."""
+    files, torch = library_of(prefix)
+    files = {f"lrun_runtime-{version}.data/data/{place}": content for place, content in files.items()}
     requires = [f"lrun=={version}", f"torch=={torch}"]
     return write_wheel("lrun-runtime", f"liblrun: data-parallel training with LibTorch {torch} in C++", requires, version,
                        platform, files, folder)
@@ -175,20 +200,6 @@ def copyright_file():
     return head + "".join(f" {line}\n" if line else " .\n" for line in components.notice().splitlines())
 
 
-def debian_files(program, version):
-    """Path below / to bytes: the manual and the changelog compressed, and zsh's completion where Debian's zsh looks."""
-    date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(TIME))
-    changelog = f"lrun ({version}) unstable; urgency=medium\n\n  * Version {version}.\n\n -- lrun developers <developers@lrun.invalid>  {date}\n"
-    files = {"usr/share/doc/lrun/copyright": copyright_file().encode(),
-             "usr/share/doc/lrun/changelog.gz": gzip.compress(changelog.encode(), mtime=0)}
-    for place, content in installed(program).items():
-        place = place.replace("zsh/site-functions", "zsh/vendor-completions")
-        if place.startswith("share/man/"):
-            place, content = f"{place}.gz", gzip.compress(content, mtime=0)
-        files[f"usr/{place}"] = content
-    return files
-
-
 def write(path, content, mode):
     os.makedirs(os.path.dirname(path), mode=0o755, exist_ok=True)
     with open(path, "wb") as file:
@@ -196,23 +207,52 @@ def write(path, content, mode):
     os.chmod(path, mode)
 
 
-def deb(program, version, processor, folder):
+def write_deb(package, description, relations, version, processor, files, folder, links=None, control_files=None):
+    """`files`: path below / to bytes. `links`: path to what it leads to. `control_files`: name to text."""
+    date = time.strftime("%a, %d %b %Y %H:%M:%S +0000", time.gmtime(TIME))
+    changelog = (f"{package} ({version}) unstable; urgency=medium\n\n  * Version {version}.\n\n"
+                 f" -- lrun developers <developers@lrun.invalid>  {date}\n")
+    files |= {f"usr/share/doc/{package}/copyright": copyright_file().encode(),
+              f"usr/share/doc/{package}/changelog.gz": gzip.compress(changelog.encode(), mtime=0)}
     architecture = ARCHITECTURES[processor]
-    files = debian_files(program, version)
-    path = os.path.join(folder, f"lrun_{version}_{architecture}.deb")
+    path = os.path.join(folder, f"{package}_{version}_{architecture}.deb")
     os.umask(0o022)
     with tempfile.TemporaryDirectory() as root:
         os.chmod(root, 0o755)
         for place, content in files.items():
             write(os.path.join(root, place), content, 0o755 if is_executable(place) else 0o644)
+        for place, target in (links or {}).items():
+            os.symlink(target, os.path.join(root, place))
         kilobytes = sum(-(-len(content) // 1024) for content in files.values())
-        control = CONTROL.format(version=version, architecture=architecture, kilobytes=kilobytes, summary=SUMMARY)
+        control = CONTROL.format(package=package, version=version, architecture=architecture, kilobytes=kilobytes,
+                                 relations=relations, description=description)
         sums = "".join(f"{hashlib.md5(content).hexdigest()}  {place}\n" for place, content in sorted(files.items()))
-        write(os.path.join(root, "DEBIAN/control"), control.encode(), 0o644)
-        write(os.path.join(root, "DEBIAN/md5sums"), sums.encode(), 0o644)
+        for name, text in {"control": control, "md5sums": sums, **(control_files or {})}.items():
+            write(os.path.join(root, "DEBIAN", name), text.encode(), 0o644)
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", root, path], check=True,
                        stdout=subprocess.DEVNULL, env=os.environ | {"SOURCE_DATE_EPOCH": str(TIME)})
     return path
+
+
+def deb(program, version, processor, folder):
+    """The manual compressed, and zsh's completion where Debian's zsh looks."""
+    files = {}
+    for place, content in installed(program).items():
+        place = place.replace("zsh/site-functions", "zsh/vendor-completions")
+        if place.startswith("share/man/"):
+            place, content = f"{place}.gz", gzip.compress(content, mtime=0)
+        files[f"usr/{place}"] = content
+    return write_deb("lrun", DESCRIPTION, RELATIONS, version, processor, files, folder)
+
+
+def deb_library(prefix, version, processor, folder):
+    files, torch = library_of(prefix)
+    [library] = [os.path.basename(place) for place in files if place.startswith("lib/liblrun.so.")]
+    control_files = {"triggers": "activate-noawait ldconfig\n",
+                     "shlibs": f"liblrun {library[len('liblrun.so.'):]} liblrun-dev (= {version})\n"}
+    return write_deb("liblrun-dev", LIBRARY_DESCRIPTION.format(torch=torch), LIBRARY_RELATIONS.format(version=version), version,
+                     processor, {f"usr/{place}": content for place, content in files.items()}, folder,
+                     {"usr/lib/liblrun.so": library}, control_files)
 
 
 def spdx(version, zig_version, folder):
@@ -223,7 +263,8 @@ def spdx(version, zig_version, folder):
 
 
 def main():
-    kinds = {"wheel": (wheel, 4), "runtime": (runtime, 4), "archive": (archive, 4), "deb": (deb, 4), "spdx": (spdx, 3)}
+    kinds = {"wheel": (wheel, 4), "runtime": (runtime, 4), "archive": (archive, 4), "deb": (deb, 4), "deb-library": (deb_library, 4),
+             "spdx": (spdx, 3)}
     kind, arguments = sys.argv[1:2], sys.argv[2:]
     if not kind or kind[0] not in kinds or len(arguments) != kinds[kind[0]][1]:
         sys.exit(__doc__)

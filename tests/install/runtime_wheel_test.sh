@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The wheel of the library beside that of the launcher, in an environment with torch: a project that sets nothing finds and
-# links it, and runs. With another torch, configuring says so, and so does the program.
+# links it, and runs. With another torch, configuring says so, and so does the program. Debian's package of the library is
+# found where it was unpacked.
 # usage: runtime_wheel_test.sh BUILD_DIR SOURCE_DIR VERSION LIBTORCH
 set -euo pipefail
 build=$1 source=$2 version=$3 libtorch=$4
@@ -16,8 +17,10 @@ cmake --install "$build" --strip --prefix "$work/prefix" > "$work/log" || { cat 
 program=$(python3 "$source/packaging/make.py" wheel "$work/prefix/bin/lrun" "$version" "linux_$(uname -m)" "$work")
 for folder in a b; do
   library=$(python3 "$source/packaging/make.py" runtime "$work/prefix" "$version" "linux_$(uname -m)" "$work/$folder")
+  ! command -v dpkg-deb > /dev/null ||
+    deb=$(python3 "$source/packaging/make.py" deb-library "$work/prefix" "$version" "$(uname -m)" "$work/$folder")
 done
-diff -r "$work/a" "$work/b" || fail "made twice, the wheel differs"
+diff -r "$work/a" "$work/b" || fail "made twice, a package differs"
 
 python3 -m venv "$work/venv"
 pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check "$@"; }
@@ -52,6 +55,15 @@ if command -v gcc > /dev/null; then
   output=$(in_environment LD_PRELOAD="$work/another_libtorch.so" "$work/project/build/consumer" 2>&1) || code=$?
   [[ $code -eq 127 && $output == "lrun: error: liblrun was built with LibTorch "*" has loaded 1.13.0"* ]] ||
     { echo "$output"; fail "the program does not say that another LibTorch is loaded"; }
+fi
+if [ -n "${deb:-}" ]; then
+  dpkg-deb --extract "$deb" "$work/deb"
+  [ -e "$work/deb/usr/lib/liblrun.so" ] || fail "Debian's package lacks the link that -llrun wants"
+  mkdir -p "$work/deb/usr/bin"
+  cp "$work/prefix/bin/lrun" "$work/deb/usr/bin/"  # of the package that it depends on
+  rm -rf "$work/project/build"
+  configure -Dlrun_ROOT="$work/deb/usr" -DLRUN_LIBTORCH="$libtorch" "${launcher[@]}" || { cat "$work/log"; fail "the project does not find Debian's package"; }
+  grep -qF "$work/deb/usr/lib/liblrun.so" "$work/project/build/build.ninja" || fail "the project links another liblrun than Debian's"
 fi
 
 pip uninstall --quiet --yes lrun lrun-runtime

@@ -39,7 +39,7 @@ packages_of() {
   python3 packaging/make.py deb "$program" "$version" "$processor" dist
 }
 
-# The library for this machine's processor, as a wheel: LibTorch's headers need a GNU C++ library, whose version 12 is that
+# The library for this machine's processor, as a wheel and as a package for Debian: LibTorch's headers need a GNU C++ library, whose version 12 is that
 # of Debian 12 and Ubuntu 22.04.
 package_of_library() {
   local version prefix libraries
@@ -53,6 +53,7 @@ package_of_library() {
   is_older "$(newest_symbol GLIBC_ "${libraries[@]}")" GLIBC_2.35 || fail "liblrun needs $(newest_symbol GLIBC_ "${libraries[@]}")"
   is_older "$(newest_symbol GLIBCXX_ "${libraries[@]}")" GLIBCXX_3.4.30 || fail "liblrun needs $(newest_symbol GLIBCXX_ "${libraries[@]}")"
   python3 packaging/make.py runtime "$prefix" "$version" "manylinux_2_35_$(uname -m)" dist
+  python3 packaging/make.py deb-library "$prefix" "$version" "$(uname -m)" dist
 }
 
 dev_release() {
