@@ -3,6 +3,8 @@
 import os
 import sys
 
+REINSTALL = "pip install --force-reinstall lrun"
+
 
 def program():
     """The nearest bin/lrun above this file: PREFIX/lib/python3.N/site-packages/lrun has PREFIX/bin, pip's --target its own bin."""
@@ -19,9 +21,17 @@ def main():
     path = program()
     if path:
         os.environ.setdefault("PYTHON_EXEC", sys.executable)  # workers run in the Python that was typed
-        os.execv(path, [path, *sys.argv[1:]])
-    sys.stderr.write("lrun: error: this installation has no program 'lrun'\n"
-                     "lrun: hint: pip install --force-reinstall lrun\n")
+        try:
+            os.execv(path, [path, *sys.argv[1:]])
+        except FileNotFoundError:  # it is there: what is missing is the loader that it names
+            return refuse(f"'{path}' needs glibc, and this system has none", "use a system with glibc 2.28 or newer (not Alpine)")
+        except OSError as error:
+            return refuse(f"'{path}' cannot be started: {error.strerror}", REINSTALL)
+    return refuse("this installation has no program 'lrun'", REINSTALL)
+
+
+def refuse(text, hint):
+    sys.stderr.write(f"lrun: error: {text}\nlrun: hint: {hint}\n")
     return 127
 
 

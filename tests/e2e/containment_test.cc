@@ -81,6 +81,7 @@ TEST(Containment, NothingIsLeftWithoutProc) {
                    {.before_exec = [] { (void)hide_proc(); }});
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_THAT(lrun.err(), Not(HasSubstr("cannot be ")));
+  EXPECT_THAT(lrun.err(), HasSubstr("no record of this run will be kept: its control socket needs /proc"));
 }
 
 TEST(Containment, AGrandchildThatHoldsThePipeDelaysTheEndByASecondAtMost) {

@@ -19,13 +19,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The end of its input comes early where PART is set: that many bytes are all.
-constexpr const char* kFakeSsh = R"(#!/bin/sh
+/// The end of its input comes early where PART is set: that many bytes are all. Where NO_GLIBC is set, the shell does
+/// not start the copy, as where the loader that it names is missing.
+constexpr const char* kFakeSsh = R"sh(#!/bin/sh
 while [ $# -gt 2 ]; do shift; done
 export SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22" TMPDIR="$HOST_TMPDIR"
+[ -z "$NO_GLIBC" ] || set -- . "$(printf %s "$2" | sed 's|; "$d/lrun" |; "$d/no_glibc" |')"
 [ -n "$PART" ] || exec sh -c "$2"
 head -c "$PART" | sh -c "$2"
-)";
+)sh";
 
 std::string line_with(const std::string& text, const std::string& part) {
   const auto at = text.find(part);
@@ -67,6 +69,15 @@ TEST_F(HostsStart, HalfACopyIsNotExecuted) {
   EXPECT_TRUE(contains(lrun.err(), "the copy of lrun in '" + path("my dir") + "/tmp.")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "' is not whole\n")) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "hint: set TMPDIR on that host")) << lrun.err();
+  EXPECT_TRUE(eventually([&] { return fs::is_empty(path("my dir")); })) << "the copy is still there";
+}
+
+TEST_F(HostsStart, ACopyThatAHostWithoutGlibcCannotStartIsToldInOneSentence) {
+  LrunProcess::Options without = options();
+  without.environment["NO_GLIBC"] = "1";
+  LrunProcess lrun({"--copy", "-H", "a:1", "true"}, without);
+  EXPECT_EQ(lrun.wait().code, 125);
+  EXPECT_TRUE(contains(lrun.err(), "' cannot be started: that host lacks glibc\n")) << lrun.err();
   EXPECT_TRUE(eventually([&] { return fs::is_empty(path("my dir")); })) << "the copy is still there";
 }
 

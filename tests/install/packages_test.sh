@@ -59,3 +59,10 @@ export PYTHONPATH=$work/target
 rm "$work/target/bin/lrun"
 [ "$(exit_code python3)" -eq 127 ] || fail "without its program the package does not end with 127"
 grep -qF "lrun: hint: pip install --force-reinstall lrun" "$work/stderr" || fail "without its program the package has no hint"
+head -c 20 "$work/lrun" > "$work/target/bin/lrun"
+chmod +x "$work/target/bin/lrun"
+[ "$(exit_code python3)" -eq 127 ] || fail "with a part of its program the package does not end with 127"
+grep -qF "bin/lrun' cannot be started: Exec format error" "$work/stderr" || { cat "$work/stderr"; fail "it does not say why a part of the program does not start"; }
+printf '#!/no/loader\n' > "$work/target/bin/lrun"
+[ "$(exit_code python3)" -eq 127 ] || fail "without a loader the package does not end with 127"
+grep -qF "bin/lrun' needs glibc, and this system has none" "$work/stderr" || { cat "$work/stderr"; fail "it does not say that glibc is missing"; }

@@ -26,7 +26,8 @@ Fd listen_in(const Folder& folder) {
   const sockaddr_un address = control_address(folder.fd());
   if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener.get(), static_cast<int>(kMostClients)) != 0) {
-    fail("control socket in '" + folder.path().string() + "'");
+    const bool has_proc = errno != ENOENT || ::access("/proc/self/fd", F_OK) == 0;
+    fail(has_proc ? "control socket in '" + folder.path().string() + "'" : "its control socket needs /proc");
   }
   return listener;
 }

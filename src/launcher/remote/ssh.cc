@@ -109,7 +109,8 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
       R"sh({{ echo "the copy of lrun in '$d' is not whole" >&2; exit 1; }}; )sh"
       R"sh("$d/lrun" {4}; s=$?; )sh"
       R"sh([ $s -ne 126 ] || {{ echo "the copy of lrun in '$d' cannot be executed" >&2; exit 1; }}; )sh"
-      R"sh([ $s -ne 127 ] || exit 1; exit $s)sh",
+      R"sh([ $s -ne 127 ] || {{ echo "the copy of lrun in '$d' cannot be started: that host lacks glibc" >&2; exit 1; }}; )sh"
+      R"sh(exit $s)sh",
       bytes, pieces, kPiece, bytes - pieces * kPiece, word);
   command.push_back("exec sh -c " + quoted_for_shell(script));
   return command;
