@@ -24,6 +24,7 @@ constexpr std::string_view kShortC =
 constexpr std::string_view kOfContainer = "it is for docker and its like: write it where the container is started";
 constexpr std::string_view kSomeGpus = "'--devices 2' takes two devices, and '--devices 0,' only device 0";
 constexpr std::string_view kOwnRank = "leave it out: each worker finds its own in LOCAL_RANK and RANK";
+constexpr std::string_view kOfJsrun = "leave it out: it is for LLNL's other lrun, which starts IBM's jsrun";
 
 constexpr std::string_view kBackend =
     "PROGRAM names it, as in init_process_group(\"gloo\"); '--process_group_backend' is for programs of liblrun";
@@ -82,6 +83,10 @@ constexpr ForeignName kForeignNames[] = {
     {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
     {"--nodes", "--num_nodes"},
     {"-N", "--num_nodes"},
+    {"-T", "write '--num_nodes 2 --nproc-per-node 4' for '-N2 -T4' of LLNL's other lrun"},
+    {"-M", kOfJsrun},
+    {"--smpiargs", kOfJsrun},
+    {"--mpibind", kOfJsrun},
     {"--num-machines", "--num_nodes"},
     {"--min-nodes", "--num_nodes MIN:MAX"},
     {"--max-nodes", "--num_nodes MIN:MAX"},
