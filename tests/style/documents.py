@@ -246,7 +246,7 @@ class Document:
 
     def check_ci(self, lines):
         """Arguments of ./dev commands are free (./dev test -R NAME is ./dev test); scripts call dev_NAME."""
-        names = (".ci/run", "tools/dev/check.sh", "tools/dev/soak.sh")
+        names = (".ci/run", "tools/dev/check.sh", "tools/dev/packages.sh", "tools/dev/soak.sh")
         scripts = "".join((self.source / name).read_text() for name in names)
         for command in joined(lines):
             word = re.match(r"\./dev (\w+)", command)

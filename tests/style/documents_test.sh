@@ -7,6 +7,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/tools/dev" "$work/.ci" "$work/examples"
 echo 'ctest --preset dev' > "$work/.ci/run"
 : > "$work/tools/dev/check.sh"
+: > "$work/tools/dev/packages.sh"
 : > "$work/tools/dev/soak.sh"
 printf 'int a;\nint b;\n' > "$work/old.cc"
 printf 'int a;\nint c;\n' > "$work/new.cc"

@@ -55,57 +55,6 @@ in_chroot() {
       bash -euc "cd /root/lrun; $3" < /dev/null' _ "$folder" "$LRUN_CACHE" "$command"
 }
 
-# The packages of ./dev release, made twice; on older and newer systems, and on the other processor.
-soak_packages() {
-  [ "$(id -u)" -eq 0 ] || fail "soak packages needs root (debootstrap, chroot)"
-  need_packages debootstrap lintian qemu-user libc6-arm64-cross
-  dev_release
-  release_is_repeatable
-  stage "the wheel, installed as docs/install.md says"
-  local suite work began version
-  version=$(project_version)
-  work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-wheel.XXXXXX")
-  python3 -m venv "$work/venv"
-  began=$(date +%s%N)
-  (PATH=$work/venv/bin:$PATH
-    pip install dist/lrun-*-py3-none-manylinux_2_28_"$(uname -m)".whl)
-  note "installed in $((($(date +%s%N) - began) / 1000000)) ms"
-  sh tests/install/anywhere_test.sh "$work/venv/bin/lrun" "$version"
-  rm -rf "$work"
-  stage "Debian's packages"
-  lintian --allow-root --fail-on error dist/*.deb
-  for suite in bullseye bookworm trixie; do
-    work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-$suite.XXXXXX")
-    bare_debian "$suite" "$work"
-    cp "dist/lrun_${version}_$(dpkg --print-architecture).deb" "$work/root/lrun.deb"
-    cp tests/install/anywhere_test.sh "$work/root/"
-    # shellcheck disable=SC2016 # expanded by the shell inside
-    unshare --mount --propagation private sh -euc 'mount --rbind /proc "$1/proc"; mount --rbind /dev "$1/dev"
-      exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -euc "
-        dpkg --install /lrun.deb
-        sh /anywhere_test.sh lrun $2
-        dpkg --purge lrun
-        ! find / -xdev -name \*lrun\* ! -name lrun.deb | grep -v ^/var/log/"' _ "$work/root" "$version" ||
-      fail "Debian's package does not work on $suite"
-    rm -rf --one-file-system "$work"
-  done
-  stage "the aarch64 program below qemu"
-  printf '#!/bin/sh\nexec qemu-aarch64 -L /usr/aarch64-linux-gnu %q "$@"\n' "$PWD/build/wheel-aarch64/lrun" > build/lrun-aarch64
-  chmod +x build/lrun-aarch64
-  sh tests/install/anywhere_test.sh "$PWD/build/lrun-aarch64" "$version"
-}
-
-# Another clone in another folder, without what was compiled here, makes the same bytes.
-release_is_repeatable() {
-  stage "the same packages once more, in another folder"
-  local work
-  work=$(mktemp -d "${TMPDIR:-/var/tmp}/lrun-release.XXXXXX")
-  git clone --quiet "$root" "$work/clone"
-  CCACHE_DISABLE=1 "$work/clone/dev" release > "$work/log" 2>&1 || { tail -20 "$work/log"; fail "./dev release failed there"; }
-  diff dist/SHA256SUMS "$work/clone/dist/SHA256SUMS" || fail "the packages differ, those of $work/clone/dist"
-  rm -rf "$work"
-}
-
 # The versions of LibTorch beside the one that everything else is tested with: the newest patch of each minor version.
 other_libtorchs=(2.9.1 2.10.0 2.12.1 2.13.0 2.14.1 2.15.0)
 
