@@ -6,6 +6,8 @@
 if(CMAKE_C_COMPILER_LOADED OR CMAKE_CXX_COMPILER_LOADED)
   # Read again once project() is done: imported targets name this folder of this machine.
   list(APPEND CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES /usr/include)
+  # Else Boost notes in the program where its headers lie, which is the folder of the build.
+  add_compile_definitions(BOOST_DISABLE_CURRENT_LOCATION)
   return()
 endif()
 set(CMAKE_PROJECT_INCLUDE "${CMAKE_CURRENT_LIST_FILE}")

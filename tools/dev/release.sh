@@ -34,6 +34,7 @@ packages_of() {
   configure_and_build "$preset"
   configure_options=()
   [ "$(newest_symbol GLIBC_ "$program")" = GLIBC_2.28 ] || fail "$program needs $(newest_symbol GLIBC_ "$program"), not GLIBC_2.28"
+  ! grep -qaF wheel_headers/ "$program" || fail "$program names a folder of its build, so that others are not equal to it"
   python3 packaging/make.py wheel "$program" "$version" "manylinux_2_28_$processor" dist
   python3 packaging/make.py archive "$program" "$version" "$processor" dist
   python3 packaging/make.py deb "$program" "$version" "$processor" dist
