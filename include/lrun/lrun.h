@@ -14,6 +14,7 @@
 #include <lrun/error.h>
 #include <lrun/evaluation.h>
 #include <lrun/exchange.h>
+#include <lrun/grad_scaler.h>
 #include <lrun/gradient_sync.h>
 #include <lrun/guards.h>
 #include <lrun/join.h>

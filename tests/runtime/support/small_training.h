@@ -37,12 +37,16 @@ inline at::Tensor wave(double frequency, std::int64_t columns) {
   return at::sin(at::arange(kSmallBatch * columns, at::kDouble) * frequency).view({-1, columns});
 }
 
-/// The gradients of this rank's part of the batch of `step`, averaged.
-inline void train_step(Model<SmallNet>& model, int step, const Session& session) {
+/// The gradients of this rank's part of the batch of `step`, averaged; of what `scale` makes of the loss, if given.
+inline void train_step(Model<SmallNet>& model, int step, const Session& session,
+                       const std::function<at::Tensor(const at::Tensor& loss)>& scale = nullptr) {
   const std::int64_t part = kSmallBatch / session.world_size();
   const auto target = wave(1.3 + 0.01 * step, 3).narrow(0, session.rank() * part, part);
   model.train_step(wave(0.7 + 0.01 * step, 8).narrow(0, session.rank() * part, part),
-                   [&](SmallNet& net, const at::Tensor& input) { return at::mse_loss(net.forward(input), target); });
+                   [&](SmallNet& net, const at::Tensor& input) {
+                     const at::Tensor loss = at::mse_loss(net.forward(input), target);
+                     return scale ? scale(loss) : loss;
+                   });
 }
 
 inline void run_strategy(const std::string& strategy, int world_size, const std::function<void(Session&)>& body) {
