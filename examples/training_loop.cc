@@ -1,7 +1,6 @@
 // A training loop with gradient accumulation, clipping, a learning rate schedule, uneven ranks, evaluation, and a
 // checkpoint from which the same command resumes (docs/training_loop.md). Alone or with any number of ranks:
 // lrun --devices 2 training_loop FILE [EPOCHS]
-#include <ATen/Context.h>
 #include <lrun/lrun.h>
 #include <torch/data/datasets/base.h>
 #include <torch/nn/cloneable.h>
@@ -120,10 +119,7 @@ class Training {
     torch::serialize::OutputArchive archive, module, optimizer;
     model_->save(module);
     optimizer_.save(optimizer);  // on every rank: under ddp_sharded each has a part of the state
-    for (const at::Device device : random_devices()) {
-      const auto states = lrun::all_gather(session_.collectives(), generator_of(device).get_state());
-      archive.write(name_of_states(device), torch::stack(states));
-    }
+    lrun::save_rng_state(session_, archive);
     if (!session_.is_rank_zero()) return;
     archive.write("module", module);
     archive.write("optimizer", optimizer);
@@ -142,21 +138,7 @@ class Training {
     for (std::size_t epoch = 0; epoch < checkpoint.step; ++epoch) schedule_.step();
     archive.read("optimizer", optimizer);
     optimizer_.load(optimizer);  // with its learning rate: after the steps of the schedule
-    for (const at::Device device : random_devices()) {
-      torch::Tensor states;
-      if (!archive.try_read(name_of_states(device), states) || states.size(0) != session_.world_size()) continue;
-      generator_of(device).set_state(states[session_.rank()].clone());
-    }
-  }
-
-  // Data is augmented on the CPU, dropout draws on the device of the model.
-  [[nodiscard]] std::vector<at::Device> random_devices() const {
-    if (session_.device().is_cpu()) return {at::kCPU};
-    return {at::kCPU, session_.device()};
-  }
-  static at::Generator generator_of(at::Device device) { return at::globalContext().defaultGenerator(device); }
-  static std::string name_of_states(at::Device device) {
-    return "generators_" + at::DeviceTypeName(device.type(), /*lower_case=*/true);
+    lrun::load_rng_state(session_, archive);
   }
 
   lrun::Session& session_;
