@@ -1,4 +1,5 @@
 // lrun --preload: ranks that a fork server forks are told from executed ones by their speed only.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -160,6 +161,29 @@ TEST_F(Preload, PrintsInEachRankWhatAnImportPrints) {
     EXPECT_THAT(end.out, HasSubstr(rank + "loud\n" + rank + "begins\n"));
     EXPECT_THAT(end.err, HasSubstr(rank + "warned"));
   }
+}
+
+TEST_F(Preload, KeepsWhatImportsDoToVariables) {
+  fs::create_directory(folder_.path() / "site");
+  write("site/sitecustomize.py",
+        "import os\nos.environ['BY_SITE'] = '1'\nos.environ.pop('REMOVED', None)\nprint('site')\n");
+  write("sets.py", "import os\nos.environ['BY_IMPORT'] = '2'\n");
+  const std::string program =
+      write("vars.py", "import os, sets\nprint([os.environ.get(n) for n in ('BY_SITE', 'BY_IMPORT', 'REMOVED')])\n");
+  LrunProcess::Options options;
+  options.environment = {{"PYTHONPATH", (folder_.path() / "site").string()}, {"REMOVED", "yes"}};
+  const Ended forked = run({"-n", "1", "--preload", "sets"}, {program}, options);
+  EXPECT_EQ(forked.out, "[0] site\n[0] ['1', '2', None]\n") << forked.err;
+  EXPECT_EQ(forked.out, run({"-n", "1"}, {program}, options).out);
+}
+
+TEST_F(Preload, LetsTheProgramMeetAClosedPipe) {
+  write("loud.py", "print('loud')\n");
+  const std::string program = write("quiet.py", "import sys\nsys.exit(3)\n");
+  EXPECT_EQ(run({"-n", "1", "--output", "raw", "--preload", "loud"}, {program},
+                {.before_exec = [] { (void)::dup2(::open("/dev/full", O_WRONLY | O_CLOEXEC), STDOUT_FILENO); }})
+                .code,
+            3);
 }
 
 TEST_F(Preload, GivesEachRankSeedsOfItsOwn) {

@@ -54,7 +54,7 @@ constexpr HintRule kRules[] = {
     {"nccl-internal", "ncclInternalError", "", "NCCL_DEBUG=INFO shows the call that failed"},
     {"nccl-invalid-usage", "ncclInvalidUsage", "",
      "often two ranks use the same GPU: select the device by LOCAL_RANK; NCCL_DEBUG=WARN shows more"},
-    {"rank-missing", "wait timeout after", "/default_pg/",
+    {"rank-missing", "wait timeout after", "/default_pg/0//cpu",
      "not all ranks reached init_process_group: its world_size has to be that of the variable WORLD_SIZE"},
     {"collective-timeout", "Watchdog caught collective operation timeout", "",
      "some rank did not take part: see what the others did; TORCH_NCCL_TRACE_BUFFER_SIZE=2000 records the calls"},
@@ -123,12 +123,10 @@ constexpr HintRule kRules[] = {
     {"notebook-line", "!pip ", "", "lines with '%' or '!' belong to notebooks: leave them out of a script"},
     {"spawn-guard", "finished its bootstrapping phase", "",
      "put the start of processes below 'if __name__ == \"__main__\":', or leave it out, since lrun starts the ranks"},
-    {"rank-is-text", "list indices must be integers or slices, not str", "",
-     "variables are texts: int(os.environ[\"LOCAL_RANK\"]) is a number"},
     {"placeholder", "invalid literal for int() with base 10: '$", "",
      "of such words lrun replaces only '$local_rank'; the rank is in the variable RANK"},
     {"file-exists", "FileExistsError: ", "",
-     "another rank may have made it: use exist_ok=True, or make it on rank 0 while the others wait in a barrier"},
+     "an earlier run or another rank has made it: exist_ok=True takes it, or rank 0 makes it before a barrier"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module's file shows which one"},
     {"missing-library", "OSError: ", "cannot open shared object file",
@@ -218,17 +216,6 @@ std::string_view hint_of_signal(int signal_number) {
   }
 }
 
-/// For an exit code without a word about it.
-std::string hint_of_silent_exit(const FailureRecord& record) {
-  constexpr int kLastCode = 255;
-  const bool is_silent = record.error.empty() && record.location.empty() && record.evidence.empty();
-  constexpr int kFirstOfShell = 126;  // and signals from 128 on
-  const bool may_be_chosen = record.value < kFirstOfShell || record.value == kLastCode;
-  if (record.ending != FailureRecord::Ending::kExited || !is_silent || !may_be_chosen) return {};
-  if (record.value == kLastCode) return "it printed no reason; 255 is the code of exit(-1), too";
-  return fmt::format("it printed no reason: look for exit({}) in the program", record.value);
-}
-
 /// The hint by exit code or signal alone, when no rule applies to the output.
 std::string_view hint_of_ending(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
@@ -290,7 +277,6 @@ std::string general_hint_for(const FailureRecord& record, bool in_python, bool a
   }
   if (std::string hint = hint_of_fault(record); !hint.empty()) return hint;
   if (const std::string_view hint = hint_of_ending(record); !hint.empty()) return std::string(hint);
-  if (std::string hint = hint_of_silent_exit(record); !hint.empty()) return hint;
   const bool by_itself = record.cause == Cause::kFatalSignal || record.cause == Cause::kOwnError;
   return by_itself ? hint_of_silent_fault(record, in_python, asked_for_core) : std::string();
 }

@@ -177,7 +177,9 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   if (!is_value) return "a setting is a line such as 'devices = 8' or 'strategy = \"ddp\"'";
   const std::string_view value = trimmed(line.substr(equals + 1));
   if (value.empty()) return fmt::format("write the value behind '=', or leave '{}' out", key);
-  const bool is_list = value.find(',') != std::string_view::npos && value.find('=') != std::string_view::npos;
+  const std::size_t comma = value.find(',');
+  const std::string_view behind = value.substr(std::min(comma, value.size() - 1) + 1);
+  const bool is_list = comma != std::string_view::npos && find_setting(trimmed(behind.substr(0, behind.find('='))));
   if (is_list) return "each setting stands on a line of its own";
   if (value == "yes" || value == "on") return fmt::format("write '{} = true'", key);
   if (value.find_first_of("\"'[{") == std::string_view::npos && value.find("%E2%80%9") == std::string_view::npos) {

@@ -145,7 +145,7 @@ class LineReader {
     const bool is_value = next_ + 1 < words_.size() && std::find(kValues.begin(), kValues.end(), word) != kValues.end();
     if (!is_value && word.find_first_not_of("0123456789") != std::string::npos) return;
     throw UserError("'" + last.origin + "' takes no value, got '" + word + "'",
-                    "write only '" + last.origin + "'; a program of that name is './" + word + "'");
+                    "write only '" + last.origin + "'; the program of that name is '-- " + word + "'");
   }
 
   /// \return false when lrun has the option, too.

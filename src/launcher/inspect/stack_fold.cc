@@ -34,7 +34,8 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
   }
   if (called < frames.size()) {
     std::string known = collective_name(frames[called].function);
-    return {called, known.empty() ? frames[called].function : std::move(known)};
+    if (known.empty()) known = frames[called].function;
+    return {called, std::move(known)};
   }
   for (std::size_t i = 0; i < frames.size(); ++i) {
     if (std::string name = collective_name(frames[i].function); !name.empty()) return {i, std::move(name)};

@@ -72,16 +72,19 @@ StackTools find_stack_tools(std::string_view search_path) {
   return {tool_path("eu-stack", search_path), tool_path("gdb", search_path), tool_path("py-spy", search_path)};
 }
 
-ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief) {
+ToolRequest stack_request(const std::vector<RankProcess>& processes, LookKind kind) {
   std::string list;
   for (const RankProcess& process : processes) {
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", process.rank, process.pid);
   }
   std::vector<std::string> argv{"/proc/self/exe", "stack", "--json", "--pids", std::move(list)};
-  if (brief) argv.emplace_back("--brief");
+  const bool full = kind == LookKind::kFull;
+  if (!full) argv.emplace_back("--brief");
   constexpr std::size_t kMostBytes = std::size_t{64} << 20U;  // of some thousand ranks
   // torchrun has no verbs: the run's LRUN_COMPAT is not for this one.
-  return {std::move(argv), environment_without({"LRUN_COMPAT"}), brief ? Duration(5000) : Duration(35'000), kMostBytes};
+  std::vector<std::string> left_out{"LRUN_COMPAT"};
+  if (kind == LookKind::kUndisturbed) left_out.emplace_back("PATH");  // where the tools are
+  return {std::move(argv), environment_without(left_out), full ? Duration(35'000) : Duration(5000), kMostBytes};
 }
 
 StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<RankProcess>& processes, Limits limits,

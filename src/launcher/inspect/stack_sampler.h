@@ -77,9 +77,15 @@ class StackSampler {
   EventLoop::Timer next_;
 };
 
+/// How much a look may cost the ranks.
+enum class LookKind {
+  kFull,         ///< all stacks
+  kBrief,        ///< no native stack where Python's is known
+  kUndisturbed,  ///< no tool: what can be read while nothing is stopped
+};
+
 /// `lrun stack --pids …` as a child of the launcher, whose one thread must not wait for debuggers: to be given to a
-/// ToolRun, whose output is then JSON. Ends within 35 seconds.
-/// \param brief  no native stack where Python's is known; within 5 seconds
-ToolRequest stack_request(const std::vector<RankProcess>& processes, bool brief);
+/// ToolRun, whose output is then JSON. Ends within 35 seconds, a look that is not full within 5.
+ToolRequest stack_request(const std::vector<RankProcess>& processes, LookKind kind);
 
 }  // namespace lrun::launcher

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <set>
+#include <string_view>
 
 #include "base/rank_list.h"
 #include "verdict/collective_name.h"
@@ -22,10 +24,13 @@ bool at_same_place(const StackSample& before, const StackSample& now) {
          (!before.python.empty() || !before.native.empty());
 }
 
-/// A state of D is a disk or a file server that answers, and a rank that sleeps wakes up by itself.
+/// Calls that end by themselves, mostly: they are given a time.
+constexpr std::array<std::string_view, 5> kTimed{"clock_nanosleep", "nanosleep", "select", "poll", "epoll_wait"};
+
+/// A state of D is a disk or a file server that answers.
 bool stood_still(const StackSample& before, const StackSample& now) {
   if (is_gone(now) || is_stopped(now)) return is_gone(before) || is_stopped(before);
-  const bool sleeps = now.system_call == "clock_nanosleep" || now.system_call == "nanosleep";
+  const bool sleeps = std::find(kTimed.begin(), kTimed.end(), now.system_call) != kTimed.end();
   return now.state == 'S' && before.state == 'S' && !sleeps && at_same_place(before, now) &&
          has_rested(before.activity, now.activity);
 }
@@ -74,19 +79,19 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
   std::vector<StackGroup> groups = fold_stacks(looks.now);
   const std::vector<int> waiting = ranks_where(groups, true);
   if (waiting.empty() && std::none_of(looks.now.begin(), looks.now.end(), is_stopped)) return std::nullopt;
-  const bool all_at_one_place = groups.size() == 1;
-  if (all_at_one_place && !looks.whole_world) return std::nullopt;
+  const bool all_wait = waiting.size() == looks.now.size();
+  if (all_wait && !looks.whole_world) return std::nullopt;
+  bool is_for_good = true;
   for (const StackSample& now : looks.now) {
     const auto before = std::find_if(looks.before.begin(), looks.before.end(),
                                      [&](const StackSample& sample) { return sample.rank == now.rank; });
-    if (before == looks.before.end()) return std::nullopt;
-    // A rank that waits over NCCL uses all of a processor.
-    const bool waits = !all_at_one_place && std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
-    const bool is_busy = std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end();
-    if (waits ? !at_same_place(*before, now) : is_busy || !stood_still(*before, now)) return std::nullopt;
+    if (before == looks.before.end() || !stood_still(*before, now)) return std::nullopt;
+    if (std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end()) return std::nullopt;
+    const bool waits = std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
+    is_for_good = is_for_good && (waits || is_gone(now) || is_stopped(now));
   }
-  std::string hint = waiting.size() < looks.now.size() ? hint_about_others(groups) : hint_about_all(groups, looks);
-  return Standstill{std::move(groups), std::move(hint)};
+  std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
+  return Standstill{std::move(groups), is_for_good, std::move(hint)};
 }
 
 }  // namespace lrun::launcher

@@ -27,6 +27,7 @@ struct TwoLooks {
 /// Ranks that wait for each other, while none of them moves.
 struct Standstill {
   std::vector<StackGroup> groups;
+  bool is_for_good = true;  ///< false: a rank waits for something else than the others, and may go on
   std::string hint;
 
   bool operator==(const Standstill&) const = default;
@@ -34,8 +35,8 @@ struct Standstill {
 
 /// Finds ranks that wait in a collective operation for others that do not come: these stand still elsewhere, have
 /// ended, or wait in another operation. Finds ranks that are stopped (SIGSTOP), too. Empty where a rank may go on: it
-/// is at another place than before, its main thread worked, its processes compute, it sleeps, or a
-/// disk keeps it. Empty, too, where all ranks here are in one operation, and others are elsewhere. Pure.
+/// is at another place than before, its main thread worked, its processes compute, it sleeps or polls, or a disk keeps
+/// it. Empty, too, where all ranks here wait, and others are elsewhere. Pure.
 std::optional<Standstill> find_standstill(const TwoLooks& looks);
 
 }  // namespace lrun::launcher

@@ -260,9 +260,25 @@ std::string reason_text(const RunEnd& end) {
   return end.is_ours() || end.by_head ? reason : fmt::format("node {}: {}", terminal_safe(end.node), reason);
 }
 
+namespace {
+
+/// For an exit code without a word about it.
+std::string hint_of_silent_exit(const FailureRecord& record) {
+  constexpr int kLastCode = 255;
+  const bool is_silent = record.error.empty() && record.location.empty() && record.evidence.empty();
+  constexpr int kFirstOfShell = 126;  // and signals from 128 on
+  const bool may_be_chosen = record.value < kFirstOfShell || record.value == kLastCode;
+  if (record.ending != FailureRecord::Ending::kExited || !is_silent || !may_be_chosen) return {};
+  if (record.value == kLastCode) return "it printed no reason; 255 is the code of exit(-1), too";
+  return fmt::format("it printed no reason: look for exit({}) in the program", record.value);
+}
+
+}  // namespace
+
 std::string hint_text(const FailureRecord& culprit, const RunFactsForText& facts) {
-  const std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
-  return hint.empty() ? facts.refused_option : hint;
+  std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
+  if (hint.empty()) hint = facts.refused_option;
+  return hint.empty() && facts.sees_output ? hint_of_silent_exit(culprit) : hint;
 }
 
 std::string cause_text(const FailureRecord& record) {

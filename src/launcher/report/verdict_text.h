@@ -32,6 +32,7 @@ struct RunFactsForText {
   std::string node = {};     ///< where the program could not be started; empty: here
   bool cause_on_screen = false;     ///< stopping_text() has said verdict_line() a few lines ago
   bool evidence_on_screen = false;  ///< the culprit's decisive lines were shown a few lines ago
+  bool sees_output = true;          ///< false: lrun does not see all that workers print
   bool colour = false;
 
   bool operator==(const RunFactsForText&) const = default;

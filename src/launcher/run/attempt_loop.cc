@@ -157,7 +157,8 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
   if (run_.plan.hang_timeout.value > Duration::zero()) {
     hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink, run_.look);
   }
-  if (runs_python(run_.plan)) {
+  const bool is_for_a_person = run_.plan.standard_input || run_.plan.setup.debug_rank.given();
+  if (runs_python(run_.plan) && !is_for_a_person) {
     standstill_.emplace(run_.loop, StandstillMonitor::Facts{.attempt = *attempt_,
                                                             .logs = run_.logs,
                                                             .sink = run_.sink,
@@ -205,7 +206,7 @@ SpawnResult AttemptLoop::fork_worker(const SpawnRequest& request, const SpawnDef
 std::shared_ptr<void> AttemptLoop::look_at_workers() {
   if (hang_monitor_) hang_monitor_->end_look();
   if (standstill_) standstill_->end_look();
-  return run_.look(run_.loop, attempt_->running(), true, [this](const auto& samples, const std::string&) {
+  return run_.look(run_.loop, attempt_->running(), LookKind::kBrief, [this](const auto& samples, const std::string&) {
     // Each node watches its own workers, and the first that sees a hang stops the others, whose stacks are news, too.
     const RunEnd& end = attempt_->supervisor().state().end;
     if (samples && end.kind == RunEnd::Kind::kHang && !end.is_ours()) run_.sink.print_of_job(stack_text(*samples));
@@ -229,6 +230,8 @@ void AttemptLoop::attempt_started() {
 
 void AttemptLoop::start_failed_later(const StartFailure& failure) {
   const int number = attempt_->membership().attempt;
+  hang_monitor_.reset();  // it watches the attempt that is no more
+  standstill_.reset();
   const bool is_first = !previous_attempt_;
   if (!is_first) attempt_ = std::move(previous_attempt_);
   attempt_not_started(failure, number, is_first);

@@ -19,6 +19,14 @@ GO = b"g"
 NAME_FILE = "/proc/self/comm"  # as top shows it
 
 
+class Imported:
+    """What the imports have left for each rank: the lines that they printed, and changes of variables."""
+
+    def __init__(self, output, changes):
+        self.output = output
+        self.changes = changes
+
+
 class Unfit(Exception):
     """The reason why no rank can be forked from here."""
 
@@ -60,6 +68,21 @@ def import_own_sitecustomize():
             raise
 
 
+def import_all(names):
+    try:
+        import_own_sitecustomize()
+    except Exception as error:
+        raise Unfit(f"its 'sitecustomize' fails: {type(error).__name__}: {error}") from error
+    import_modules(names)
+
+
+def changes_since(before):
+    """The variables that the imports have set, and None for those that they have deleted."""
+    now = os.environb.copy()
+    changed = {name: value for name, value in now.items() if before.get(name) != value}
+    return {**changed, **dict.fromkeys(before.keys() - now.keys())}
+
+
 def import_modules(names):
     """As the program itself would do it."""
     import importlib
@@ -80,7 +103,8 @@ def import_modules(names):
             if os.getpid() != own_pid:
                 os._exit(0)  # a copy of this process, which the module has made
     for entry in first:
-        sys.path.remove(entry)
+        if entry in sys.path:
+            sys.path.remove(entry)
 
 
 def flush():
@@ -137,8 +161,8 @@ def enter_cgroup(folder):
     os.close(fd)
 
 
-def set_up_rank(fields, fds):
-    """Session, CPUs, descriptors, environment and arguments of a rank."""
+def set_up_rank(fields, fds, changes):
+    """Session, CPUs, descriptors, environment and arguments of a rank. The imports have made `changes` to variables."""
     flags, cpus, count = fields[0], fields[1].decode(), int(fields[2])
     words, environment = fields[3 : 3 + count], fields[3 + count :]
     os.setsid()
@@ -155,6 +179,11 @@ def set_up_rank(fields, fds):
     for entry in environment:
         name, _, value = entry.partition(b"=")
         os.environb[name] = value
+    for name, value in changes.items():
+        if value is None:
+            os.environb.pop(name, None)
+        else:
+            os.environb[name] = value
     own = len(sys.argv) - 1  # arguments of the program, which may hold the local rank
     for shown in (sys.argv, getattr(sys, "orig_argv", [])):
         if own > 0:
@@ -180,8 +209,11 @@ def begin_program(output):
     if stdout is not None and not stdout.write_through:
         stdout.reconfigure(line_buffering=os.isatty(1))
     for target, text in enumerate(output, 1):
-        while text:
-            text = text[os.write(target, text) :]
+        try:
+            while text:
+                text = text[os.write(target, text) :]
+        except OSError:
+            pass  # a closed pipe, a full disk: the program meets it at its own next line
     numpy_random, torch = map(sys.modules.get, ("numpy.random", "torch"))
     if numpy_random is not None:
         numpy_random.seed()
@@ -199,21 +231,21 @@ def write_name(name):
         file.write(name.strip())
 
 
-def run_rank(fields, fds, up, go, launcher, output):
+def run_rank(fields, fds, up, go, launcher, imported):
     """Returns when the launcher knows this process."""
     os.close(up[0])
     os.close(go[1])
-    set_up_rank(fields, fds)
+    set_up_rank(fields, fds, imported.changes)
     os.write(up[1], b"%d" % os.getpid())
     os.close(up[1])
     if os.read(go[0], 1) != GO:
         os._exit(127)  # the server was ended, and the launcher does not wait for this rank
     os.close(go[0])
     tie_to(launcher)
-    begin_program(output)
+    begin_program(imported.output)
 
 
-def fork_rank(fields, fds, launcher, output):
+def fork_rank(fields, fds, launcher, imported):
     """Returns in the rank with None, and in the server with the rank's pid and the pipe that lets it go on.
 
     The process between the two ends at once: then the launcher, a subreaper, becomes the rank's parent."""
@@ -225,7 +257,7 @@ def fork_rank(fields, fds, launcher, output):
                 enter_cgroup(fds[-1])
             if os.fork() != 0:
                 os._exit(0)
-            run_rank(fields, fds, up, go, launcher, output)
+            run_rank(fields, fds, up, go, launcher, imported)
         except BaseException:
             os._exit(127)
         return None
@@ -237,10 +269,10 @@ def fork_rank(fields, fds, launcher, output):
     return pid.decode(), go[1]
 
 
-def serve(channel, launcher, output):
+def serve(channel, launcher, imported):
     """Returns in each rank."""
     while True:
-        forked = fork_rank(*receive(channel), launcher, output)
+        forked = fork_rank(*receive(channel), launcher, imported)
         if forked is None:
             channel.detach()
             return
@@ -267,8 +299,9 @@ def main():
         if stage == "probe":
             os.execve(program, argv, {**os.environ, STAGE: "serve"})
         leave_archive(pythonpath)
-        import_own_sitecustomize()
-        output = printed_by(lambda: import_modules(modules.decode().split(",")))
+        before = os.environb.copy()
+        output = printed_by(lambda: import_all(modules.decode().split(",")))
+        changes = changes_since(before)
         check_fitness()
         own_name = read_name()
         write_name("fork-server")
@@ -279,7 +312,7 @@ def main():
         answer(channel, "U", str(error) or type(error).__name__)
         os._exit(1)
     try:
-        serve(channel, launcher, output)
+        serve(channel, launcher, Imported(output, changes))
         write_name(own_name)
     except BaseException:
         os._exit(1)  # the launcher sees the end of the socket

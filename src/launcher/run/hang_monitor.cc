@@ -57,7 +57,7 @@ RunProgress HangMonitor::progress() const {
 void HangMonitor::hangs() {
   sink_.message_of_job(Severity::kWarning, "no progress for " + format_duration(plan_.hang_timeout.value) +
                                                "; looking where every rank is");
-  looking_ = look_(loop_, attempt_.processes(), false,
+  looking_ = look_(loop_, attempt_.processes(), LookKind::kFull,
                    [this](const auto& samples, const std::string& problem) { saw_stacks(samples, problem); });
 }
 

@@ -35,7 +35,7 @@ void OwnAnswers::look(Look& look, bool brief) {
     processes.push_back({worker.rank, worker.running ? worker.pid : 0});
   }
   const LauncherStacks whose{.host = status.host, .pid = status.pid, .ranks = static_cast<int>(processes.size())};
-  look.under_way = look_at_(loop_, processes, brief,
+  look.under_way = look_at_(loop_, processes, brief ? LookKind::kBrief : LookKind::kFull,
                             [&look, stacks = whose, most = most_answer_bytes(status.nodes)](
                                 const std::optional<std::vector<StackSample>>& samples, const std::string& problem) {
                               LauncherStacks all = stacks;

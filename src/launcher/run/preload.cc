@@ -13,6 +13,7 @@
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 #include "process/exit_codes.h"
+#include "run/clean_up.h"
 #include "run/end_signals.h"
 
 namespace lrun::launcher {
@@ -90,7 +91,7 @@ Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& 
 }
 
 int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard, MessageSink& sink) {
-  guard.mark_end(signal_number, true);
+  guard.mark_end(signal_number, end_what_is_left(guard, kShortCleanUpLimit, sink));
   if (signal_number == 0) return kExitRefused;
   sink.note(fmt::format("received {} during the import of '{}'", signal_name(signal_number), plan.setup.preload.value));
   return exit_code_of_signal(signal_number);

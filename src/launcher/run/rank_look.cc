@@ -20,9 +20,9 @@ std::string problem_of(const ToolOutcome& outcome) {
 
 }  // namespace
 
-std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
+std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, LookKind kind,
                                     SeenRanks seen) {
-  return std::make_shared<ToolRun>(loop, stack_request(processes, brief),
+  return std::make_shared<ToolRun>(loop, stack_request(processes, kind),
                                    [seen = std::move(seen)](const ToolOutcome& outcome) {
                                      seen(stack_samples_from_json(outcome.output), problem_of(outcome));
                                    });

@@ -9,6 +9,7 @@
 #include "base/event_loop.h"
 #include "inspect/rank_process.h"
 #include "inspect/stack_sample.h"
+#include "inspect/stack_sampler.h"
 
 namespace lrun::launcher {
 
@@ -17,12 +18,11 @@ using SeenRanks =
     std::function<void(const std::optional<std::vector<StackSample>>& samples, const std::string& problem)>;
 
 /// Looks where ranks are. The loop calls `seen` once, unless the result is destroyed before; `seen` may destroy it.
-/// \param brief  samples only what one sentence needs
 using LookAtRanks = std::function<std::shared_ptr<void>(EventLoop& loop, const std::vector<RankProcess>& processes,
-                                                        bool brief, SeenRanks seen)>;
+                                                        LookKind kind, SeenRanks seen)>;
 
-/// A LookAtRanks through `lrun stack`, within 35 seconds, or 5 where it is to be brief.
-std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, bool brief,
+/// A LookAtRanks through `lrun stack`, within the times of stack_request().
+std::shared_ptr<void> look_at_ranks(EventLoop& loop, const std::vector<RankProcess>& processes, LookKind kind,
                                     SeenRanks seen);
 
 }  // namespace lrun::launcher

@@ -29,6 +29,18 @@ std::string error_file_text(const FailureRecord& record) {
   return file->call_stack.empty() ? file->message : file->call_stack;
 }
 
+/// Whether all that these workers print comes through lrun or into files that it reads.
+bool sees_all_output(const LaunchPlan& plan) {
+  const std::vector<WorkerPlan>& workers = plan.nodes.front().workers;
+  const auto sees = [&](const WorkerPlan& worker, LogStream stream) {
+    const StreamRoute::Way way = route_of(plan.output, worker, stream).way;
+    return way == StreamRoute::Way::kCaptured || way == StreamRoute::Way::kFile;
+  };
+  return std::all_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
+    return sees(worker, LogStream::kOut) && sees(worker, LogStream::kErr);
+  });
+}
+
 /// Where each rank gave up waiting, if all did; else empty. Ranks that waited in different operations never met.
 std::string where_all_gave_up(const Verdict& verdict, const std::vector<FailureRecord>& records) {
   if (records.size() != static_cast<std::size_t>(verdict.others.total()) + 1) return {};
@@ -59,6 +71,7 @@ RunFactsForText RunEnding::text_facts(const std::filesystem::path& logs) const {
           .logs_host = plan_.has_head ? plan_.nodes.front().name : std::string(),
           .python = facts_.python,
           .asked_for_core = plan_.setup.core_dumps,
+          .sees_output = sees_all_output(plan_),
           .colour = sink_.colour()};
 }
 

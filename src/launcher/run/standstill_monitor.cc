@@ -12,6 +12,12 @@
 #include "run/attempt_status.h"
 
 namespace lrun::launcher {
+namespace {
+
+/// A rank that waits for something of its own may yet go on: an answer of another host, a lock with a limit.
+constexpr int kPatiencePeriods = 5;
+
+}  // namespace
 
 StandstillMonitor::StandstillMonitor(EventLoop& loop, Facts facts) : loop_(loop), facts_(std::move(facts)) {
   timer_ = loop_.after(facts_.period, [this] { look_again(); });
@@ -29,10 +35,11 @@ void StandstillMonitor::look_again() {
   }
   if (!may_stand) before_.clear();
   if (!may_stand || told_ || looking_) return;
-  looking_ = facts_.look(loop_, facts_.attempt.processes(), true, [this](const auto& samples, const std::string&) {
-    saw(samples.value_or(std::vector<StackSample>()));
-    looking_.reset();
-  });
+  looking_ = facts_.look(loop_, facts_.attempt.processes(), LookKind::kUndisturbed,
+                         [this](const auto& samples, const std::string&) {
+                           saw(samples.value_or(std::vector<StackSample>()));
+                           looking_.reset();
+                         });
 }
 
 /// A cheap sign, so that the stacks of a run that works are never read: a few bytes for each rank.
@@ -68,19 +75,20 @@ void StandstillMonitor::saw(std::vector<StackSample> samples) {
   looks.whole_world = looks.now.size() == static_cast<std::size_t>(membership.world_size);
   looks.none_in_store = facts_.outside().size() == looks.now.size();
   looks.store_address = fmt::format("{}:{}", membership.master_addr, membership.master_port);
-  if (const std::optional<Standstill> found = find_standstill(looks)) {
+  const SteadyTime now = steady_now();
+  const std::optional<Standstill> found = find_standstill(looks);
+  if (!found) since_ = now;
+  if (found && (found->is_for_good || now - since_ >= kPatiencePeriods * facts_.period)) {
     told_ = true;
-    tell(*found);
-  } else {
-    since_ = steady_now();
+    tell(*found, looks.whole_world);
   }
   before_ = std::move(looks.now);
 }
 
-void StandstillMonitor::tell(const Standstill& standstill) {
+void StandstillMonitor::tell(const Standstill& standstill, bool whole_world) {
   const Duration lasted = std::chrono::round<std::chrono::seconds>(steady_now() - since_);
-  facts_.sink.note(
-      fmt::format("no rank has moved for {}: {}", format_duration(lasted), stacks_in_a_sentence(standstill.groups)));
+  facts_.sink.note(fmt::format("no rank {}has moved for {}: {}", whole_world ? "" : "of this node ",
+                               format_duration(lasted), stacks_in_a_sentence(standstill.groups)));
   facts_.sink.hint(standstill.hint);
 }
 

@@ -43,7 +43,7 @@ class StandstillMonitor {
   [[nodiscard]] bool may_stand_still();
   void saw(std::vector<StackSample> samples);
   [[nodiscard]] std::vector<int> busy_ranks();
-  void tell(const Standstill& standstill);
+  void tell(const Standstill& standstill, bool whole_world);
 
   EventLoop& loop_;
   Facts facts_;

@@ -12,8 +12,8 @@ namespace lrun::detail {
 namespace {
 
 constexpr std::uint64_t kBuiltWith = TORCH_ABI_VERSION;
-constexpr int kVersionBits = 24;
-constexpr int kExitCode = 127;  // the loader's own, where it does not find a library or function
+constexpr int kVersionBits = 16;  // major and minor: a patch release keeps its interface
+constexpr int kExitCode = 127;    // the loader's own, where it does not find a library or function
 
 std::string version_of(std::uint64_t abi) {
   if (abi == 0) return "an older one";
@@ -33,7 +33,8 @@ std::string version_of(std::uint64_t abi) {
 std::string wrong_libtorch_text(std::uint64_t loaded) {
   if (loaded >> (64 - kVersionBits) == kBuiltWith >> (64 - kVersionBits)) return {};
   return "lrun: error: liblrun was built with LibTorch " + version_of(kBuiltWith) + ", and this program has loaded " +
-         version_of(loaded) + "\nlrun: hint: 'ldd PROGRAM' shows where it lies; often LD_LIBRARY_PATH leads there\n";
+         version_of(loaded) +
+         "\nlrun: hint: 'ldd PROGRAM' shows where it lies; often LD_LIBRARY_PATH leads there, or torch was upgraded\n";
 }
 
 }  // namespace lrun::detail

@@ -57,6 +57,7 @@ TEST(ConfigFile, SaysWhatToWriteInstead) {
   EXPECT_THAT(refusal_of("timeout = 10m\n"), mentions({"'timeout = \"10m\"'"}));
   EXPECT_THAT(refusal_of("isolate-gpus = yes\n"), mentions({"'isolate-gpus = true'"}));
   EXPECT_THAT(refusal_of("devices = 2, strategy = ddp\n"), mentions({"each setting stands on a line of its own"}));
+  EXPECT_THAT(refusal_of("wrap = nsys --trace=cuda,nvtx\n"), mentions({"'wrap = \"nsys --trace=cuda,nvtx\"'"}));
   EXPECT_THAT(refusal_of("export devices=2\n"), mentions({"leave 'export' out"}));
   EXPECT_THAT(refusal_of("<<<<<<< HEAD\ndevices = 2\n"), mentions({"a conflict of git"}));
 }

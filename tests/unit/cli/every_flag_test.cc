@@ -71,7 +71,7 @@ TEST(EveryFlag, SaysWhatIsWrongFirst) {
   EXPECT_EQ(refusal({"-n", "2", "-c", "echo"}).substr(0, 35), "lrun: error: unknown option '-c'\nlr");
   EXPECT_EQ(refusal({"--verbos", "2", "true"}),
             "lrun: error: '--verbose' takes no value, got '2'\n"
-            "lrun: hint: write only '--verbose'; a program of that name is './2'\n");
+            "lrun: hint: write only '--verbose'; the program of that name is '-- 2'\n");
   EXPECT_EQ(refusal({"--verbose", "--", "2"}), "(accepted)");
   EXPECT_EQ(refusal({"-n", "2", "2"}), "(accepted)");
 }

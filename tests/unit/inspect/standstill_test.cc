@@ -92,12 +92,18 @@ TEST(Standstill, AStoppedRankIsToldWhateverTheOthersDo) {
   EXPECT_FALSE(find_standstill(still({stopped}))) << "a debugger holds it";
 }
 
-TEST(Standstill, ARankThatWaitsOverNcclUsesAProcessor) {
-  TwoLooks looks = still({in_evaluate(0), waiting(1, "all_reduce", 88)});
-  looks.now[1].state = 'R';
-  looks.now[1].activity = 5000;
-  looks.busy = {1};
-  EXPECT_TRUE(find_standstill(looks));
+TEST(Standstill, ARankThatWaitsForSomethingElseMayYetGoOn) {
+  EXPECT_FALSE(find_standstill(still({in_evaluate(0), waiting(1, "all_reduce", 88)}))->is_for_good);
+  EXPECT_TRUE(find_standstill(still({waiting(0, "broadcast", 12), waiting(1, "all_reduce", 14)}))->is_for_good);
+}
+
+TEST(Standstill, RanksThatAllWaitMayWaitForAnotherHost) {
+  TwoLooks looks = still({waiting(2, "barrier", 9), waiting(3, "barrier", 11)});
+  looks.whole_world = false;
+  EXPECT_FALSE(find_standstill(looks));
+  looks = still({in_evaluate(2), waiting(3, "barrier", 11)});
+  looks.whole_world = false;
+  EXPECT_TRUE(find_standstill(looks)) << "rank 2 is here";
 }
 
 TEST(Standstill, ARankThatMaySoonGoOnIsNotToldOf) {
@@ -113,8 +119,13 @@ TEST(Standstill, ARankThatMaySoonGoOnIsNotToldOf) {
   looks.now[0].state = 'D';
   EXPECT_FALSE(find_standstill(looks)) << "it writes a checkpoint";
   looks = still(ranks);
-  looks.now[0].system_call = "clock_nanosleep";
-  EXPECT_FALSE(find_standstill(looks)) << "it sleeps for some time";
+  looks.now[1].activity += 100;
+  EXPECT_FALSE(find_standstill(looks)) << "a loop comes to the same line again and again";
+  for (const char* const call : {"clock_nanosleep", "select", "poll", "epoll_wait"}) {
+    looks = still(ranks);
+    looks.now[0].system_call = call;
+    EXPECT_FALSE(find_standstill(looks)) << "it waits for some time";
+  }
   looks = still(ranks);
   looks.now[0].python.front().place = "train.py:42";
   EXPECT_FALSE(find_standstill(looks)) << "it went on";

@@ -133,6 +133,17 @@ TEST(VerdictText, SaysWhyTheFirstDeathIsNotTheCause) {
   EXPECT_NE(verdict_text(verdict, {}).find("; the error file of rank 6 is older\n"), std::string::npos);
 }
 
+TEST(VerdictText, OfASilentExitNamesTheCallToLookFor) {
+  FailureRecord silent = failed(1);
+  silent.evidence.clear();
+  EXPECT_EQ(hint_text(silent, {}), "it printed no reason: look for exit(3) in the program");
+  EXPECT_EQ(hint_text(silent, {.sees_output = false}), "") << "it may have printed one";
+  silent.value = 255;
+  EXPECT_EQ(hint_text(silent, {}), "it printed no reason; 255 is the code of exit(-1), too");
+  silent.evidence = {"bad batch"};
+  EXPECT_EQ(hint_text(silent, {}), "");
+}
+
 TEST(VerdictText, ShowsNothingThatCouldMoveTheCursor) {
   Verdict verdict;
   verdict.end.kind = RunEnd::Kind::kWorkerFailed;

@@ -24,10 +24,10 @@ class HangMonitorTest : public AttemptFixture {
     plan->on_hang = on_hang;
     plan->grace.value = Duration(20'000);
     supervise();
-    look_ = [this, samples = std::move(samples)](EventLoop&, const std::vector<RankProcess>& processes, bool brief,
+    look_ = [this, samples = std::move(samples)](EventLoop&, const std::vector<RankProcess>& processes, LookKind kind,
                                                  SeenRanks seen) {
       EXPECT_EQ(processes.size(), 1U);
-      EXPECT_FALSE(brief) << "the user wants to see the stacks";
+      EXPECT_EQ(kind, LookKind::kFull) << "the user wants to see the stacks";
       ++looks;
       auto timer = std::make_shared<EventLoop::Timer>();
       *timer = loop.after(Duration(0), [this, samples, seen = std::move(seen)] {

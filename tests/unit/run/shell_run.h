@@ -111,7 +111,7 @@ class ShellRun : public ::testing::Test {
   Clock clock;
   JobMember* job = nullptr;  ///< with other nodes, one of which hosts the workers' store
   Membership membership;
-  LookAtRanks look = [this](EventLoop&, const std::vector<RankProcess>& processes, bool, SeenRanks seen) {
+  LookAtRanks look = [this](EventLoop&, const std::vector<RankProcess>& processes, LookKind, SeenRanks seen) {
     ++looks;
     auto timer = std::make_shared<EventLoop::Timer>();
     *timer = loop.after(Duration(0), [processes, seen = std::move(seen)] {

@@ -23,8 +23,8 @@ class StandstillMonitorTest : public AttemptFixture {
   void watch(const std::string& script) {
     plan_for(script, 2);
     supervise();
-    look_ = [this](EventLoop&, const std::vector<RankProcess>& processes, bool brief, SeenRanks seen) {
-      EXPECT_TRUE(brief) << "no debugger may stop a run that nobody asked about";
+    look_ = [this](EventLoop&, const std::vector<RankProcess>& processes, LookKind kind, SeenRanks seen) {
+      EXPECT_EQ(kind, LookKind::kUndisturbed) << "no debugger may stop a run that nobody asked about";
       ++looks;
       std::vector<StackSample> samples;
       for (const RankProcess& process : processes) samples.push_back(where(process));

@@ -72,7 +72,6 @@ constexpr Example kExamples[] = {
     {"notebook-line", "    %matplotlib inline"},
     {"notebook-line", "    !pip install einops"},
     {"spawn-guard", "        current process has finished its bootstrapping phase."},
-    {"rank-is-text", "TypeError: list indices must be integers or slices, not str"},
     {"placeholder", "ValueError: invalid literal for int() with base 10: '$rank'"},
     {"file-exists", "FileExistsError: [Errno 17] File exists: 'outputs/run1'"},
     {"device-variable", "KeyError: 'CUDA_VISIBLE_DEVICES'"},
@@ -122,17 +121,6 @@ TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
   EXPECT_EQ(hint_for(record), "a shell exits with this code when it does not find a program");
   record.error = "run.sh: line 1: DATA: unbound variable";
   EXPECT_EQ(hint_for(record), "") << "bash under 'set -u'";
-}
-
-TEST(HintFor, ASilentExitNamesTheCallToLookFor) {
-  FailureRecord record;
-  record.cause = Cause::kOwnError;
-  record.value = 3;
-  EXPECT_EQ(hint_for(record), "it printed no reason: look for exit(3) in the program");
-  record.value = 255;
-  EXPECT_EQ(hint_for(record), "it printed no reason; 255 is the code of exit(-1), too");
-  record.evidence = {"bad batch"};
-  EXPECT_EQ(hint_for(record), "") << "it printed something";
 }
 
 TEST(HintTable, FindsTheCureForWhatProgramsPrint) {
