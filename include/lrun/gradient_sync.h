@@ -13,6 +13,7 @@
 
 namespace lrun {
 
+class CollectiveWork;
 class Collectives;
 
 /// A parameter or buffer with its name in the module ('fc1.weight').
@@ -36,6 +37,18 @@ enum class WireFormat {
   kFloat16,   ///< 11 significant bits; elements beyond 65504 become infinite, below 6e-8 zero.
   kBFloat16,  ///< 8 significant bits, the range of float32.
 };
+
+/// A bucket of gradients on its way to the other ranks.
+struct GradBucket {
+  std::size_t index = 0;  ///< In the order of reduction. The first averaged backward() may end with other buckets.
+  at::Tensor buffer;      ///< This rank's gradients, 1-D, in the format of GradientSyncOptions::wire, with gaps.
+};
+
+/// Averages the buffer of a bucket over the ranks of `collectives`, in place, in a way of your own: torch's
+/// communication hook. See GradientSync::register_comm_hook(). \return the operation in flight, for which the end of
+/// backward() waits: that of all_reduce(), or one of your own,
+///         whose wait() may finish the average on this rank. Null: done.
+using CommHook = std::function<std::unique_ptr<CollectiveWork>(Collectives& collectives, const GradBucket& bucket)>;
 
 /// How gradients are packed and sent.
 struct GradientSyncOptions {
@@ -146,6 +159,19 @@ class LRUN_EXPORT GradientSync {
   /// catches the exception and goes on, its next step cannot be mistaken for the step of the other ranks, and all ranks
   /// get CollectiveMismatch. If all ranks throw in the same step, all can go on.
   void attempt(const std::function<void()>& step);
+
+  /// Puts `hook` in the place of the buckets' all_reduce, from the next backward() on; null: all_reduce again.
+  ///
+  ///     ddp.gradient_sync().register_comm_hook([](lrun::Collectives& group, const lrun::GradBucket& bucket) {
+  ///       bucket.buffer.clamp_(-1, 1);  // each rank's own gradients, before they are averaged
+  ///       return group.all_reduce(bucket.buffer, lrun::ReduceOp::kAverage);
+  ///     });
+  ///
+  /// The same on all ranks, as every rank has the same buckets in the same order and has to end with the same bits. The
+  /// hook runs on the thread of backward(), which throws what it throws. The average is over all ranks, also under
+  /// Join, which scales it. Costs a short all_reduce a bucket for unused parameters and ranks whose buckets differ. In
+  /// a world of one it is not called. Of a Model it is model.strategy().gradient_sync()->register_comm_hook(…).
+  void register_comm_hook(CommHook hook);
 
   /// While the guard lives, backward() only accumulates on this rank.
   [[nodiscard]] NoSyncGuard no_sync();

@@ -156,11 +156,12 @@ void GradientBuckets::post_complete(std::uint64_t model, std::uint64_t pass,
     const std::size_t index = next_bucket_++;
     Bucket& bucket = buckets_[index];
     look(bucket.flat.narrow(0, 0, bucket.flat.numel() - bucket.flags.numel()));
-    post(bucket, BucketTag{model, pass, index}.encode());
+    post(index, BucketTag{model, pass, index}.encode());
   }
 }
 
-void GradientBuckets::post(Bucket& bucket, std::uint64_t tag) {
+void GradientBuckets::post(std::size_t index, std::uint64_t tag) {
+  Bucket& bucket = buckets_[index];
   if (std::ranges::all_of(bucket.used, std::identity())) {
     bucket.flags.fill_(1);
   } else {
@@ -168,19 +169,27 @@ void GradientBuckets::post(Bucket& bucket, std::uint64_t tag) {
     bucket.flags.copy_(at::tensor(flags));
   }
   if (bucket.wire.defined()) bucket.wire.copy_(bucket.flat);
-  bucket.work = collectives_.all_reduce(bucket.wire.defined() ? bucket.wire : bucket.flat, ReduceOp::kAverage, tag);
+  const at::Tensor& sent = bucket.wire.defined() ? bucket.wire : bucket.flat;
+  if (!comm_hook_) return bucket.works.push_back(collectives_.all_reduce(sent, ReduceOp::kAverage, tag));
+  const std::int64_t gradients = sent.numel() - bucket.flags.numel();
+  const at::Tensor flags = sent.narrow(0, gradients, bucket.flags.numel());
+  bucket.works.push_back(collectives_.all_reduce(flags, ReduceOp::kAverage, tag));
+  if (auto work = comm_hook_(collectives_, {index, sent.narrow(0, 0, gradients)})) {
+    bucket.works.push_back(std::move(work));
+  }
 }
 
 std::exception_ptr GradientBuckets::wait() noexcept {
   std::exception_ptr first;
   for (auto& bucket : buckets_) {
-    if (!bucket.work) continue;
-    try {
-      bucket.work->wait();
-    } catch (...) {
-      if (!first) first = std::current_exception();
+    for (const auto& work : bucket.works) {
+      try {
+        work->wait();
+      } catch (...) {
+        if (!first) first = std::current_exception();
+      }
     }
-    bucket.work.reset();
+    bucket.works.clear();
   }
   return first;
 }

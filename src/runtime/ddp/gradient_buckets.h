@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/ddp/bucket_plan.h"
@@ -31,6 +32,8 @@ class GradientBuckets {
   /// Of parameters: 0 in a world of one.
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   [[nodiscard]] const NamedTensor& parameter(std::size_t index) const { return slots_[index].parameter; }
+
+  void set_comm_hook(CommHook hook) { comm_hook_ = std::move(hook); }  ///< Between passes. Null: all_reduce.
 
   void begin_pass();  ///< Forgets the one before, finished or not, for which wait() was called.
 
@@ -87,17 +90,18 @@ class GradientBuckets {
     at::Tensor flags;
     std::vector<std::size_t> slots;
     std::size_t pending = 0;
-    std::vector<bool> used;  // this rank's flags
-    std::unique_ptr<CollectiveWork> work;
+    std::vector<bool> used;                              // this rank's flags
+    std::vector<std::unique_ptr<CollectiveWork>> works;  // in flight
   };
 
   void make_buckets(std::vector<PlannedBucket> plan);
   [[nodiscard]] Bucket make_bucket(const PlannedBucket& planned);
   void note(Slot& slot, bool used);
-  void post(Bucket& bucket, std::uint64_t tag);
+  void post(std::size_t index, std::uint64_t tag);
 
   Collectives& collectives_;
   const GradientSyncOptions options_;
+  CommHook comm_hook_;
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::vector<PlannedBucket> plan_;  // of buckets_

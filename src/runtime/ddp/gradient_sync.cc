@@ -40,6 +40,8 @@ void GradientSync::average_after(const std::function<void()>& backward) { state_
 
 void GradientSync::attempt(const std::function<void()>& step) { state_->attempt(step); }
 
+void GradientSync::register_comm_hook(CommHook hook) { state_->register_comm_hook(std::move(hook)); }
+
 NoSyncGuard GradientSync::no_sync() { return NoSyncGuard(state_); }
 
 bool GradientSync::syncs() const { return state_->syncs(); }

@@ -37,6 +37,7 @@ class GradientSyncState : public std::enable_shared_from_this<GradientSyncState>
   void watch(const at::Tensor& output);
   void average_after(const std::function<void()>& backward);
   void attempt(const std::function<void()>& step);
+  void register_comm_hook(CommHook hook) { buckets_.set_comm_hook(std::move(hook)); }
   void suspend() { ++suspended_; }
   void resume() { --suspended_; }
   [[nodiscard]] bool syncs() const { return suspended_ == 0; }

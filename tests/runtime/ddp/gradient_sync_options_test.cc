@@ -1,12 +1,15 @@
-// GradientSyncOptions: gradients in half precision on their way, unused parameters as errors, static graphs.
+// Gradients in half precision or through a hook on their way, unused parameters as errors, static graphs.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <lrun/error.h>
 #include <lrun/gradient_sync.h>
 
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/support/parameters.h"
@@ -104,6 +107,96 @@ INSTANTIATE_TEST_SUITE_P(Formats, Wire,
                          testing::Values(WireCase{WireFormat::kFloat16, at::kHalf, std::ldexp(1, -11)},
                                          WireCase{WireFormat::kBFloat16, at::kBFloat16, std::ldexp(1, -8)}),
                          [](const auto& test_case) { return std::string(c10::toString(test_case.param.sent)); });
+
+/// An average in two steps, of which this rank does the second when it waits.
+class SumThenDivide final : public CollectiveWork {
+ public:
+  SumThenDivide(Collectives& collectives, at::Tensor buffer)
+      : work_(collectives.all_reduce(buffer, ReduceOp::kSum)),
+        buffer_(std::move(buffer)),
+        ranks_(collectives.world_size()) {}
+  [[nodiscard]] bool done() const override { return work_->done(); }
+  void wait() override {
+    work_->wait();
+    buffer_.div_(ranks_);
+  }
+
+ private:
+  std::unique_ptr<CollectiveWork> work_;
+  at::Tensor buffer_;
+  int ranks_;
+};
+
+TEST(CommHook, AveragesInThePlaceOfAllReduce) {
+  for (const auto format : {WireFormat::kSame, WireFormat::kBFloat16}) {
+    for (const int world_size : {1, 2, 3}) {
+      run_ranks(world_size, [&](int rank, Collectives& collectives) {
+        const std::vector<at::Tensor> ours = {parameter({50}), parameter({7}), parameter({3})};
+        const std::vector<at::Tensor> plain = {parameter({50}), parameter({7}), parameter({3})};
+        auto options = test::kOneBucketEach;
+        options.wire = format;
+        GradientSync sync(named(ours), collectives, options);
+        GradientSync other(named(plain), collectives, options);
+        std::size_t calls = 0;
+        sync.register_comm_hook([&](Collectives& group, const GradBucket& bucket) {
+          EXPECT_EQ(bucket.index, calls++ % 3);
+          EXPECT_EQ(bucket.buffer.scalar_type(), format == WireFormat::kSame ? at::kFloat : at::kBFloat16);
+          return std::make_unique<SumThenDivide>(group, bucket.buffer);
+        });
+        for (int step = 0; step < 3; ++step) {
+          for (const auto& parameters : {ours, plain}) {
+            for (auto tensor : parameters) test::zero_grad_to_none(tensor);
+            auto loss = loss_with_gradient(parameters[0], 4 * (rank + 1));
+            if (rank == 0) loss = loss + loss_with_gradient(parameters[1], 8);  // the last is never used
+            loss.backward();
+          }
+          EXPECT_TRUE(ours[0].grad().allclose(plain[0].grad(), 1e-2));
+          EXPECT_TRUE(ours[1].grad().allclose(plain[1].grad(), 1e-2));
+          EXPECT_FALSE(ours[2].grad().defined());
+        }
+        EXPECT_EQ(calls, world_size == 1 ? 0 : 9) << "buckets";
+      });
+    }
+  }
+}
+
+TEST(CommHook, ChangesGradientsBeforeTheyAreAveraged) {
+  run_ranks(2, [](int rank, Collectives& collectives) {
+    const auto weight = parameter({4});
+    GradientSync sync(named({weight}), collectives);
+    sync.register_comm_hook([](Collectives& group, const GradBucket& bucket) {
+      bucket.buffer.clamp_(-1, 1);
+      return group.all_reduce(bucket.buffer, ReduceOp::kAverage);
+    });
+    loss_with_gradient(weight, rank == 0 ? 0.5 : 1000).backward();
+    expect_gradient(weight, 0.75);
+    sync.register_comm_hook([](Collectives& group, const GradBucket& bucket) {
+      group.broadcast(bucket.buffer, 1);
+      return nullptr;
+    });
+    weight.mutable_grad().reset();
+    loss_with_gradient(weight, rank).backward();
+    expect_gradient(weight, 1);
+    sync.register_comm_hook(nullptr);
+    weight.mutable_grad().reset();
+    loss_with_gradient(weight, rank).backward();
+    expect_gradient(weight, 0.5);
+  });
+}
+
+TEST(CommHook, ThrowsOutOfBackward) {
+  const auto failures = test::run_ranks_and_catch(2, [](int rank, Collectives& collectives) {
+    const auto weight = parameter({4});
+    GradientSync sync(named({weight}), collectives);
+    sync.register_comm_hook([rank](Collectives& group, const GradBucket& bucket) {
+      if (rank == 1) throw std::out_of_range("of the hook");
+      return group.all_reduce(bucket.buffer, ReduceOp::kAverage);
+    });
+    loss_with_gradient(weight, 1).backward();
+  });
+  EXPECT_THROW(std::rethrow_exception(failures[0]), PeerLost);
+  EXPECT_THROW(std::rethrow_exception(failures[1]), std::out_of_range);
+}
 
 std::string error_of(const std::function<void()>& action) {
   try {
