@@ -177,6 +177,16 @@ TEST_F(Preload, KeepsWhatImportsDoToVariables) {
   EXPECT_EQ(forked.out, run({"-n", "1"}, {program}, options).out);
 }
 
+TEST_F(Preload, LetsAProgramChangeAndFinishItsStreams) {
+  expect_equal({write("utf8.py", "import sys\nsys.stdout.reconfigure(encoding='utf-8')\nprint('\\u20ac')\n")});
+  const std::string kept = (folder_.path() / "kept").string();
+  const std::string program = write("keeps.py",
+                                    "import sys\nfile = open(sys.argv[1], 'w')\ndef log(text): file.write(text)\n"
+                                    "log('x' * 100)\n");
+  EXPECT_EQ(run({"-n", "1", "--preload", "json"}, {program, kept}).code, 0);
+  EXPECT_EQ(read("kept").size(), 100U) << "Python closes at its end what a program leaves open";
+}
+
 TEST_F(Preload, LetsTheProgramMeetAClosedPipe) {
   write("loud.py", "print('loud')\n");
   const std::string program = write("quiet.py", "import sys\nsys.exit(3)\n");

@@ -84,14 +84,18 @@ bool set_limits(const SpawnRequest& request) {
   return true;
 }
 
-/// They may stand in each other's places: they are copied away first.
+/// One that stands in the place of another is copied away first. Others are not: the limit of open files may be
+/// reached.
 bool place_extras(std::span<const int> extras) {
-  std::array<int, kMostExtras> copies{};
+  std::array<int, kMostExtras> from{};
   const int beyond = kExtraDescriptor + static_cast<int>(kMostExtras);
-  for (std::size_t i = 0; i < extras.size(); ++i) copies.at(i) = ::fcntl(extras[i], F_DUPFD_CLOEXEC, beyond);
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    const bool is_in_the_way = extras[i] < beyond && extras[i] != kExtraDescriptor + static_cast<int>(i);
+    from.at(i) = is_in_the_way ? ::fcntl(extras[i], F_DUPFD_CLOEXEC, beyond) : extras[i];
+  }
   bool placed = true;
   for (std::size_t i = 0; i < extras.size(); ++i) {
-    placed = place_descriptor(copies.at(i), kExtraDescriptor + static_cast<int>(i)) && placed;
+    placed = place_descriptor(from.at(i), kExtraDescriptor + static_cast<int>(i)) && placed;
   }
   return placed;
 }

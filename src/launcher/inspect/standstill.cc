@@ -27,10 +27,10 @@ bool at_same_place(const StackSample& before, const StackSample& now) {
 /// Calls that end by themselves, mostly: they are given a time.
 constexpr std::array<std::string_view, 5> kTimed{"clock_nanosleep", "nanosleep", "select", "poll", "epoll_wait"};
 
-/// A state of D is a disk or a file server that answers.
-bool stood_still(const StackSample& before, const StackSample& now) {
+/// A state of D is a disk or a file server that answers. \param waits  for others, in an operation that may sleep
+bool stood_still(const StackSample& before, const StackSample& now, bool waits) {
   if (is_gone(now) || is_stopped(now)) return is_gone(before) || is_stopped(before);
-  const bool sleeps = std::find(kTimed.begin(), kTimed.end(), now.system_call) != kTimed.end();
+  const bool sleeps = !waits && std::find(kTimed.begin(), kTimed.end(), now.system_call) != kTimed.end();
   return now.state == 'S' && before.state == 'S' && !sleeps && at_same_place(before, now) &&
          has_rested(before.activity, now.activity);
 }
@@ -64,6 +64,7 @@ std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks
     return fmt::format("all ranks of this run are there (WORLD_SIZE is {}): does the program expect more?",
                        looks.now.size());
   }
+  if (operations.contains("recv")) return "each rank waits for a message that none sends";
   return "all ranks are in it: compare the sizes of their tensors, and the groups";
 }
 
@@ -85,9 +86,9 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
   for (const StackSample& now : looks.now) {
     const auto before = std::find_if(looks.before.begin(), looks.before.end(),
                                      [&](const StackSample& sample) { return sample.rank == now.rank; });
-    if (before == looks.before.end() || !stood_still(*before, now)) return std::nullopt;
-    if (std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end()) return std::nullopt;
     const bool waits = std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
+    if (before == looks.before.end() || !stood_still(*before, now, waits)) return std::nullopt;
+    if (std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end()) return std::nullopt;
     is_for_good = is_for_good && (waits || is_gone(now) || is_stopped(now));
   }
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);

@@ -94,7 +94,7 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   channel_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
   const Fd archive = memory_with(stored_zip("sitecustomize.py", kForkServerText));
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Pipe pipe = make_pipe();  // Python asks once whether its streams can seek, and those of ranks are pipes, mostly
   const std::array<int, 2> extras{theirs.get(), archive.get()};
   std::vector<std::string> probe = parts_of_python(order_.argv).python;
   probe.insert(probe.end(), {"-c", "pass"});
@@ -102,7 +102,8 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   const std::vector<char*> argv = pointers_to(probe);
   const std::vector<char*> envp = pointers_to(environment);
   SpawnRequest request{.path = order_.path.c_str(), .argv = argv.data(), .envp = envp.data()};
-  request.standard_input = request.standard_output = request.standard_error = null.get();
+  request.standard_input = pipe.read.get();
+  request.standard_output = request.standard_error = pipe.write.get();
   if (!order_.folder.empty()) request.folder = order_.folder.c_str();
   request.limits = order_.limits;
   request.extras = extras;

@@ -120,16 +120,18 @@ def flush():
 def printed_by(function):
     """Calls it. Returns what it prints on stdout and on stderr."""
     kept = [os.memfd_create(name) for name in ("stdout", "stderr")]
+    pipe = os.dup(1)
     for target, fd in enumerate(kept, 1):
         os.dup2(fd, target)
     function()
     flush()
     texts = []
     for target, fd in enumerate(kept, 1):
-        os.dup2(0, target)
+        os.dup2(pipe, target)
         os.lseek(fd, 0, os.SEEK_SET)
         texts.append(os.read(fd, MOST_OUTPUT))
         os.close(fd)
+    os.close(pipe)
     return texts
 
 
@@ -285,6 +287,7 @@ def serve(channel, launcher, imported):
 def main():
     """Returns in each rank. lrun starts this twice: first with a program that does nothing, for only a Python that is
     seen to import this file may be given the user's program."""
+    import atexit
     import gc
     import socket
 
@@ -306,6 +309,7 @@ def main():
         own_name = read_name()
         write_name("fork-server")
         gc.collect()
+        atexit.register(gc.unfreeze)  # else a rank would not finalise what its program has made, such as open files
         gc.freeze()
         answer(channel, "R")
     except BaseException as error:

@@ -75,6 +75,16 @@ TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
               HasSubstr("no rank is connected to the store of this run (127.0.0.1:4711)"));
 }
 
+TEST(Standstill, ARankMaySleepBetweenTwoTriesToMeetTheOthers) {
+  TwoLooks looks = still({waiting(0, "init_process_group", 3), waiting(1, "init_process_group", 3)});
+  for (auto* const list : {&looks.before, &looks.now}) list->front().system_call = "clock_nanosleep";
+  EXPECT_TRUE(find_standstill(looks));
+}
+
+TEST(Standstill, RanksThatAllReceiveWaitForNobody) {
+  EXPECT_THAT(find_standstill(still({waiting(0, "recv", 3), waiting(1, "recv", 5)}))->hint, HasSubstr("none sends"));
+}
+
 TEST(Standstill, ARankThatHasEndedIsNotComing) {
   StackSample ended;
   ended.rank = 1;
