@@ -373,8 +373,8 @@ dist.destroy_process_group()
 print('sum', int(total), 'attempt', os.environ['TORCHELASTIC_RESTART_COUNT'])
 raise SystemExit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')
 )");
-  const Ended end =
-      run({"-n", "2", "--python", python, "--max-restarts", "1", "--preload", "torch,torch.optim"}, {script});
+  const Ended end = run(
+      {"-n", "2", "--python", python, "--max-restarts", "1", "--preload", "torch,torch.optim,torch._dynamo"}, {script});
   EXPECT_EQ(end.code, 0) << end.err;
   EXPECT_EQ(count_of(end.out, "sum 2 attempt 1"), 2U) << end.out;
   const std::size_t at = end.out.find("seed ");
