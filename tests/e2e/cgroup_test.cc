@@ -79,6 +79,23 @@ TEST_F(Cgroup, GoesAfterKillOfTheLauncher) {
   EXPECT_FALSE(fs::exists(folder_of(lrun)));
 }
 
+/// Kills guard and launcher so that neither can clean up.
+void kill_both(LrunProcess& lrun) {
+  const pid_t launcher = lrun.launcher_pid();
+  lrun.signal(SIGSTOP);
+  ::kill(launcher, SIGKILL);
+  lrun.signal(SIGKILL);
+  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+}
+
+TEST_F(Cgroup, GoesAfterKillOfBoth) {
+  LrunProcess lrun({"-n", "1", "sh", "-c", kWithDaemon});
+  ASSERT_TRUE(lrun.wait_for("[0] ready"));
+  const fs::path folder = folder_of(lrun);
+  kill_both(lrun);
+  EXPECT_TRUE(eventually([&] { return !fs::exists(folder); }));
+}
+
 TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
   fs::path folder;
   std::unique_ptr<LrunProcess> lrun;
@@ -86,11 +103,9 @@ TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
     lrun = std::make_unique<LrunProcess>(std::vector<std::string>{"-n", "1", "sh", "-c", kWithDaemon});
     EXPECT_TRUE(lrun->wait_for("[0] ready"));
     folder = folder_of(*lrun);
-    const pid_t launcher = lrun->launcher_pid();
-    lrun->signal(SIGSTOP);
-    ::kill(launcher, SIGKILL);
-    lrun->signal(SIGKILL);
-    return lrun->wait().signal_number == SIGKILL && fs::exists(folder);
+    EXPECT_EQ(::kill(lrun->waker_pid(), SIGKILL), 0);
+    kill_both(*lrun);
+    return fs::exists(folder);
   };
   ASSERT_TRUE(eventually(killed_together));
   EXPECT_TRUE(eventually([&] {  // one of them; what was killed may take its time on a busy machine

@@ -342,7 +342,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   pipe.write.reset();
   continue_at_end_of(pipe.read.get());
   PidFd process = PidFd::of_child(child);
-  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->heartbeat);
+  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->heartbeat, guard.cgroup());
   Fd held;
   const auto receive = [&] {
     if (guard.held_) guard.held_->receive(held);

@@ -94,8 +94,8 @@ class Guard {
 ///     one, or both    none       one node: nothing, the run goes on (SIGCONT makes it whole)
 ///     launcher        none       several nodes: the guard (HeartbeatWatch)                             0.7 heartbeats
 ///     both            none       several nodes: the guard, when continued                         0.7 heartbeats
-///     -               both       the kernel the workers; a later run what is in a cgroup
-///                                (RunCgroup::remove_abandoned())
+///     -               both       the kernel the workers, the waker what is in a cgroup. If the
+///                                waker was killed, too: a later run (RunCgroup::remove_abandoned())
 ///
 /// Ctrl-Z (SIGTSTP) is no such stop: the launcher stops the workers and goes on.
 ///

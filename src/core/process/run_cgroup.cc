@@ -1,5 +1,6 @@
 // In: the name of a run. Out: a cgroup for its workers, where lrun may make one, and the end of all in it. Called by
-// the launcher at its start, by the guard at the end, and by a later run for what was left.
+// the launcher at its start, by the guard at the end (by the waker where it was killed), and by a later run for what
+// was left.
 #include "process/run_cgroup.h"
 
 #include <fcntl.h>
@@ -118,7 +119,8 @@ void RunCgroup::kill() const {
 
 void RunCgroup::remove() const {
   constexpr Duration kLimit(500);
-  if (fd_) end_and_remove(fd_.get(), folder_, std::chrono::steady_clock::now() + kLimit);
+  const bool is_there = fd_ && ::faccessat(fd_.get(), kKillFile, F_OK, 0) == 0;
+  if (is_there) end_and_remove(fd_.get(), folder_, std::chrono::steady_clock::now() + kLimit);
 }
 
 void RunCgroup::remove_abandoned() const {

@@ -17,7 +17,7 @@ namespace lrun::inline core {
 ///
 /// The directory is locked (flock) for as long as a process lives that holds this object or a fork's copy of it, so
 /// that a later run recognises the cgroup of a killed one. The destructor leaves the cgroup alone: of the two processes
-/// that have it, the last one removes it. One thread.
+/// that have it, the last one removes it; behind both, the waker. One thread.
 class RunCgroup {
  public:
   /// Empty.
@@ -40,8 +40,8 @@ class RunCgroup {
   /// SIGKILL to everything in it and below it, at once.
   void kill() const;
 
-  /// Kills all in it and removes it, with the cgroups below it. Without effect once it is gone. A process that the
-  /// kernel holds keeps the directory, too.
+  /// Kills all in it and removes it, with the cgroups below it. Without effect once it is gone, also where another
+  /// launcher has made one of its name since. A process that the kernel holds keeps the directory, too.
   void remove() const;
 
   /// The same for cgroups beside this one whose run was killed, so that no process holds their lock. Processes that do

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -17,14 +18,23 @@
 namespace lrun::inline core {
 namespace {
 
-constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others
+constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others but the cgroup's
 constexpr int kLauncher = 1;
 
+void close_range(unsigned first, unsigned last) {
+  constexpr unsigned kMost = 256;  // of a process that has just begun
+  if (first > last || ::syscall(SYS_close_range, first, last, 0) == 0) return;
+  for (unsigned fd = first; fd <= std::min(last, kMost); ++fd) ::close(static_cast<int>(fd));
+}
+
 /// A copy of the guard's connection in this process would hide the guard's end from other nodes.
-void close_from(int first) {
-  constexpr int kMost = 256;  // of a process that has just begun
-  if (::syscall(SYS_close_range, first, ~0U, 0) == 0) return;
-  for (int fd = first; fd < kMost; ++fd) ::close(fd);
+/// \param kept  -1: none
+void close_all_from(int first, int kept) {
+  if (kept >= first) {
+    close_range(static_cast<unsigned>(first), static_cast<unsigned>(kept) - 1);
+    first = kept + 1;
+  }
+  close_range(static_cast<unsigned>(first), ~0U);
 }
 
 /// How long to wait for a death; -1: for ever. `silent`: the launcher of a job of several nodes sends no heartbeat.
@@ -44,9 +54,9 @@ Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& heartbeat_ti
 
 void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0); }
 
-/// The life of the waker, with all signals blocked: async-signal-safe calls only.
+/// The life of the waker, with all signals blocked. Until guard and launcher are dead: async-signal-safe calls only.
 [[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
-                                 std::string_view title) {
+                                 const RunCgroup& cgroup, std::string_view title) {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
   // Stopped itself, it would outlive a guard that is killed: the kernel continues it then. A guard that lives kills it.
@@ -55,7 +65,7 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
   set_process_title(title);
   ::dup2(guard, kGuard);
   ::dup2(launcher, kLauncher);
-  close_from(kLauncher + 1);
+  close_all_from(kLauncher + 1, cgroup.fd());
   pollfd both[]{{kGuard, POLLIN, 0}, {kLauncher, POLLIN, 0}};
   for (Pause pause = next_pause(heartbeat, last); ::poll(both, 2, pause.ms) <= 0;) {
     pause = next_pause(heartbeat, last);
@@ -63,12 +73,14 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
   }
   pollfd other{both[kGuard].revents != 0 ? kLauncher : kGuard, POLLIN, 0};
   while (::poll(&other, 1, kPauseMs) <= 0) wake(other.fd);
+  cgroup.remove();
   ::_exit(0);
 }
 
 }  // namespace
 
-Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last) {
+Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
+             const RunCgroup& cgroup) {
   const Fd guards(static_cast<int>(::syscall(SYS_pidfd_open, guard, 0)));
   if (!guards || launcher.poll_fd() < 0) return;
   const std::string title = std::string(kWakerName) + " of process " + std::to_string(guard);
@@ -78,7 +90,7 @@ Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // A fork without a signal to the parent at its end: ordinary waits of the guard do not see it.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, last, title);
+  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, last, cgroup, title);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
