@@ -88,7 +88,7 @@ class LRUN_EXPORT GradScaler {
   void load(torch::serialize::InputArchive& archive);
 
  private:
-  /// What happened to an optimizer since the last update().
+  /// The state of an optimizer since the last update().
   struct Check {
     bool found_inf = false;
     bool stepped = false;

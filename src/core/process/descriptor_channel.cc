@@ -9,22 +9,34 @@
 namespace lrun::inline core {
 namespace {
 
-/// Room for one descriptor beside a message of one byte.
-struct OneDescriptor {
+/// Room for some descriptors beside a message of one byte.
+struct Descriptors {
   char byte = 0;
   iovec bytes{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostSentDescriptors)] = {};
   msghdr message{};
 
-  OneDescriptor() {
+  explicit Descriptors(std::size_t count) {
     message.msg_iov = &bytes;
     message.msg_iovlen = 1;
+    if (count == 0) return;
     message.msg_control = control;
-    message.msg_controllen = sizeof control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
   }
 };
 
 }  // namespace
+
+bool send_descriptors(int socket, std::span<const int> fds) {
+  Descriptors sent(fds.size());
+  if (cmsghdr* const header = CMSG_FIRSTHDR(&sent.message)) {
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(fds.size_bytes());
+    std::memcpy(CMSG_DATA(header), fds.data(), fds.size_bytes());
+  }
+  return ::sendmsg(socket, &sent.message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
 
 DescriptorChannel::DescriptorChannel() {
   int ends[2];
@@ -35,24 +47,11 @@ DescriptorChannel::DescriptorChannel() {
   receiver_ = Fd(ends[1]);
 }
 
-bool DescriptorChannel::send(int fd) const {
-  OneDescriptor one;
-  if (fd < 0) {
-    one.message.msg_control = nullptr;
-    one.message.msg_controllen = 0;
-  } else {
-    cmsghdr* const header = CMSG_FIRSTHDR(&one.message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
-  return ::sendmsg(sender_.get(), &one.message, MSG_NOSIGNAL) == 1;
-}
+bool DescriptorChannel::send(int fd) const { return send_descriptors(sender_.get(), std::span(&fd, fd < 0 ? 0U : 1U)); }
 
 void DescriptorChannel::receive(Fd& kept) const {
   while (true) {
-    OneDescriptor one;
+    Descriptors one(1);
     if (::recvmsg(receiver_.get(), &one.message, MSG_CMSG_CLOEXEC) != 1) return;
     kept.reset();
     const cmsghdr* const header = CMSG_FIRSTHDR(&one.message);

@@ -1,8 +1,17 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "base/fd.h"
 
 namespace lrun::inline core {
+
+inline constexpr std::size_t kMostSentDescriptors = 8;
+
+/// Sends one byte with copies of these descriptors, kMostSentDescriptors at most, through a socket between processes.
+/// Never blocks. \return false on failure: none was sent.
+[[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds);
 
 /// Passes descriptors from one of two related processes to the other, which keeps the last one. Made before the fork.
 /// Never blocks.

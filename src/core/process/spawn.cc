@@ -170,6 +170,14 @@ pid_t clone_in_cgroup(ChildTask& task, std::span<char> stack, int flags, int& pi
 
 }  // namespace
 
+std::vector<char*> argument_pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 SpawnDefaults SpawnDefaults::of_this_process() {
   SpawnDefaults defaults;
   ::getrlimit(RLIMIT_NOFILE, &defaults.file_limit);

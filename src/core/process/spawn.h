@@ -51,6 +51,9 @@ struct SpawnRequest {
 inline constexpr int kExtraDescriptor = 3;
 inline constexpr std::size_t kMostExtras = 2;
 
+/// Words as exec wants them, for SpawnRequest::argv and envp. The words must outlive the result.
+std::vector<char*> argument_pointers(const std::vector<std::string>& words);
+
 struct SpawnResult {
   std::optional<PidFd> child;  ///< empty on failure
   int error_number = 0;        ///< of clone or exec

@@ -51,14 +51,6 @@ std::vector<cpu_set_t> cpu_mask(const std::vector<int>& cpus) {
   return mask;
 }
 
-std::vector<char*> argument_pointers(const std::vector<std::string>& argv) {
-  std::vector<char*> pointers;
-  pointers.reserve(argv.size() + 1);
-  for (const std::string& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// The descriptor of one output stream; `pipe` is made where one is needed.
 int output_of(int asked, const GroupCommand& group, Pipe& pipe, int inherited) {
   if (asked >= 0) return asked;

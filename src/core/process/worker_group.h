@@ -34,6 +34,8 @@ struct WorkerCommand {
 };
 
 /// The part of the command that all workers of a start have in common.
+using SpawnFunction = std::function<SpawnResult(const SpawnRequest&, const SpawnDefaults&)>;
+
 struct GroupCommand {
   std::string path;                             ///< of the program, already found
   std::vector<std::string> shared_environment;  ///< NAME=VALUE; no name is repeated in own_environment
@@ -43,7 +45,7 @@ struct GroupCommand {
   int cgroup = -1;             ///< directory of the cgroup that they are to be in; -1: lrun's own
   int shared_memory = -1;      ///< given to every worker as kExtraDescriptor; -1: none
   bool capture_output = true;  ///< pipes for stdout and stderr; false: the launcher's own are inherited
-  std::function<SpawnResult(const SpawnRequest&, const SpawnDefaults&)> spawn = {};  ///< in the place of core::spawn()
+  SpawnFunction spawn = {};    ///< in the place of core::spawn()
 };
 
 /// One running or ended worker.

@@ -54,13 +54,8 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
 }
 
 const Flag* find_setting(std::string_view name) {
-  const std::string folded = "--" + folded_name(name);
-  for (const Flag& flag : flag_table()) {
-    for (const std::string& candidate : long_names_of(flag)) {
-      if (is_setting(flag) && folded_name(candidate) == folded) return &flag;
-    }
-  }
-  return nullptr;
+  const Flag* const flag = find_long_flag("--" + std::string(name));
+  return flag != nullptr && is_setting(*flag) ? flag : nullptr;
 }
 
 /// A string, number or boolean as an option would have it; empty for anything else.
@@ -182,10 +177,10 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   const bool is_list = comma != std::string_view::npos && find_setting(trimmed(behind.substr(0, behind.find('='))));
   if (is_list) return "each setting stands on a line of its own";
   if (value == "yes" || value == "on") return fmt::format("write '{} = true'", key);
-  if (value.find_first_of("\"'[{") == std::string_view::npos && value.find("%E2%80%9") == std::string_view::npos) {
+  const bool has_curly_quote = value.find("%E2%80%9") != std::string_view::npos;
+  if (value.find_first_of("\"'[{") == std::string_view::npos && !has_curly_quote) {
     return fmt::format("a text stands in quotes: '{} = \"{}\"'", key, value);
   }
-  const bool has_curly_quote = value.find("%E2%80%9") != std::string_view::npos;
   return fmt::format("a text stands in {}quotes, as in 'strategy = \"ddp\"'", has_curly_quote ? "plain " : "");
 }
 

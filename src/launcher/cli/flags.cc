@@ -69,6 +69,16 @@ std::vector<std::string> long_names_of(const Flag& flag) {
   return names;
 }
 
+const Flag* find_long_flag(std::string_view name) {
+  const std::string folded = folded_name(name);
+  for (const Flag& flag : flag_table()) {
+    for (const std::string& candidate : long_names_of(flag)) {
+      if (folded_name(candidate) == folded) return &flag;
+    }
+  }
+  return nullptr;
+}
+
 std::string lrun_variable_of(const Flag& flag) {
   return flag.lrun_variable ? "LRUN_" + variable_part(flag.name) : std::string();
 }

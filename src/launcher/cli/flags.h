@@ -89,6 +89,9 @@ std::vector<std::string_view> words_of(std::string_view list);
 /// '--num_nodes' and '--nnodes': every long name with its dashes, the main one first.
 std::vector<std::string> long_names_of(const Flag& flag);
 
+/// The flag with this whole long name, with its dashes; '-' and '_' are equal. nullptr: none.
+const Flag* find_long_flag(std::string_view name);
+
 /// 'LRUN_NUM_NODES'. Empty when no such variable is read.
 std::string lrun_variable_of(const Flag& flag);
 

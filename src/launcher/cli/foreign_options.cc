@@ -36,7 +36,7 @@ constexpr std::string_view kInForeground =
 
 struct ForeignName {
   std::string_view theirs;
-  std::string_view ours;  ///< an option, or else the whole hint
+  std::string_view ours;  ///< for hint_to_type()
 };
 
 constexpr ForeignName kForeignNames[] = {
@@ -206,6 +206,11 @@ constexpr ForeignName kForeignNames[] = {
 
 }  // namespace
 
+std::string hint_to_type(std::string_view ours) {
+  const bool is_typed = ours.starts_with('-') || ours.starts_with("lrun ");
+  return is_typed ? did_you_mean(ours) : std::string(ours);
+}
+
 std::string hint_about_foreign_option(const std::string& option) {
   const bool is_long = option.starts_with("--");
   const std::string name = folded_name(option);
@@ -213,8 +218,7 @@ std::string hint_about_foreign_option(const std::string& option) {
     // '-N2' is '-N' with its value. A whole word such as '-hosts' is written in full.
     const bool is_same = name == theirs || (!is_long && theirs.size() == 2 && name.starts_with(theirs) &&
                                             name.find_first_not_of("0123456789", 2) == std::string::npos);
-    const bool is_typed = ours.starts_with('-') || ours.starts_with("lrun ");
-    if (is_same) return is_typed ? did_you_mean(ours) : std::string(ours);
+    if (is_same) return hint_to_type(ours);
   }
   const Verb* const verb = is_long ? find_verb(std::string_view(name).substr(2)) : nullptr;
   return verb != nullptr ? did_you_mean("lrun " + std::string(verb->name)) : std::string();

@@ -29,18 +29,12 @@ bool gives_number_of_workers(const LaunchRequest& request) {
   return request.devices.given() || request.nproc_per_node.given() || request.num_nodes.given() || names_hosts(request);
 }
 
-bool has_name(const Words& names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& candidate) { return folded_name(candidate) == folded_name(name); });
-}
-
 /// The one of `options` whose whole name is `name`, or nullptr. Prefixes do not count here.
 const Flag* flag_named(std::string_view name, const auto& options) {
   for (const std::string_view option : options) {
     const Flag* const flag = find_flag(option);
-    Words names = long_names_of(*flag);
-    if (option == "nproc-per-node") names.insert(names.end(), {"-np", "-n"});
-    if (has_name(names, name)) return flag;
+    const bool is_short = option == "nproc-per-node" && (name == "-np" || name == "-n");
+    if (is_short || find_long_flag(name) == flag) return flag;
   }
   return nullptr;
 }
@@ -96,8 +90,8 @@ bool is_refusal_of(std::string_view line, const std::string& option) {
 }
 
 bool is_long_option(const std::string& option) {
-  const auto has_it = [&](const Flag& flag) { return in_this_version(flag) && has_name(long_names_of(flag), option); };
-  return std::any_of(flag_table().begin(), flag_table().end(), has_it);
+  const Flag* const flag = find_long_flag(option);
+  return flag != nullptr && in_this_version(*flag);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include "base/split.h"
 #include "cli/flag_groups.h"
-#include "cli/foreign_options.h"
 #include "cli/read_value.h"
 
 namespace lrun::launcher {
@@ -22,12 +21,8 @@ void set_streams(const GivenValue& given, LaunchRequest& request) {
   const auto streams = parse_rank_streams(given.text);
   if (!streams) {
     std::string meant = example(given, "3");
-    if (given.origin == "-t") {  // as Slurm's or mpirun's
-      const std::string foreign = hint_about_foreign_option("-t" + given.text);
-      if (!foreign.empty()) meant = foreign;
-      if (whole_number<int>(given.text)) {
-        meant = "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer";
-      }
+    if (given.origin == "-t" && whole_number<int>(given.text)) {  // as Slurm's
+      meant = "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer";
     }
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",

@@ -42,14 +42,13 @@ struct Found {
 /// The flag whose long name is `option` or begins with it, when there is only one. A name that other launchers have is
 /// no beginning of a name, except where the line is torchrun's.
 Found find_long(const std::string& option, Compat compat) {
+  if (const Flag* const flag = find_long_flag(option)) return {flag, option};
   const std::string folded = folded_name(option);
   std::vector<Found> beginnings;
   for (const Flag& flag : flag_table()) {
     for (const std::string& name : long_names_of(flag)) {
-      const std::string candidate = folded_name(name);
-      if (candidate == folded) return {&flag, option};
       const bool known = !beginnings.empty() && beginnings.back().flag == &flag;
-      if (!known && candidate.starts_with(folded)) beginnings.push_back({&flag, name});
+      if (!known && folded_name(name).starts_with(folded)) beginnings.push_back({&flag, name});
     }
   }
   const bool is_foreign = compat == Compat::kLrun && !hint_about_foreign_option(option).empty();
@@ -67,15 +66,6 @@ const Flag* find_short(std::string_view name) {
     }
   }
   return nullptr;
-}
-
-/// A whole one, as in '--nproc_per_node'.
-bool is_long_name(const std::string& option) {
-  return std::any_of(flag_table().begin(), flag_table().end(), [&](const Flag& flag) {
-    const std::vector<std::string> names = long_names_of(flag);
-    return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return folded_name(name) == folded_name(option); });
-  });
 }
 
 /// '-np4': a name of two letters and a number, as mpirun's users write it.
@@ -184,8 +174,9 @@ class LineReader {
       add(*counted, word.substr(0, 3), word.substr(3));
       return;
     }
-    if (is_long_name("-" + word.substr(0, equals))) refuse_unknown(word, did_you_mean("-" + word));
-    if (word == "-npernode") refuse_unknown(word);  // not '-n pernode'
+    if (find_long_flag("-" + word.substr(0, equals)) != nullptr) refuse_unknown(word, did_you_mean("-" + word));
+    const bool is_foreign = compat_ == Compat::kLrun && !hint_about_foreign_option(word.substr(0, equals)).empty();
+    if (is_foreign) refuse_unknown(word.substr(0, equals));  // '-npernode' is not '-n pernode'
     for (std::size_t i = 1; i < word.size(); ++i) {
       const Flag* const flag = find_short(std::string_view(word).substr(i, 1));
       if (flag == nullptr) refuse_unknown(word);

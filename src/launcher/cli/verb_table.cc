@@ -13,6 +13,7 @@
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "cli/flags.h"
+#include "cli/foreign_options.h"
 
 namespace lrun::launcher {
 namespace {
@@ -150,6 +151,22 @@ void take_run(const Verb& verb, const std::string& word, VerbRequest& request) {
   request.run = word;
 }
 
+void take_run_to_watch(const Verb& verb, const std::string& word, VerbRequest& request) {
+  if (request.watch && natural_number(word)) {
+    throw UserError("'--watch' takes no value, got '" + word + "'", "write only '--watch': it looks every 2 seconds");
+  }
+  take_run(verb, word, request);
+}
+
+[[noreturn]] void take_no_host(const Verb&, const std::string& word, VerbRequest&) {
+  throw UserError("'lrun doctor' takes no argument, got '" + word + "'", did_you_mean("lrun doctor --hosts " + word));
+}
+
+[[noreturn]] void take_no_run(const Verb&, const std::string& word, VerbRequest&) {
+  throw UserError("'lrun runs' takes no argument, got '" + word + "'",
+                  "it lists all runs that are kept; 'lrun report RUN' shows one, and lrun removes old ones itself");
+}
+
 /// A list of ranks, or else RUN, which may be digits, too: an id begins with a date.
 void take_run_or_ranks(const Verb& verb, const std::string& word, VerbRequest& request) {
   constexpr int kMostRank = 99'999;
@@ -185,7 +202,7 @@ constexpr Verb kVerbs[] = {
      "Shows each live run with its start time and attempt, and for each rank its state, how long it has printed "
      "nothing, CPU, memory, GPUs, training steps a second where known, and its last line. Ranks that are alike share a "
      "line; a rank that differs from the others is marked. RUN selects one of the runs.",
-     kStatusOptions, "[RUN]", take_run},
+     kStatusOptions, "[RUN]", take_run_to_watch},
     {"logs", VerbRequest::Kind::kLogs, "what ranks of a run wrote",
      "Prints what the ranks of a run wrote, one rank after the other, with the rank in front. RANK is '3', '0,2' or "
      "'0-3,7'; without one all ranks of this host are printed. The default RUN is the last one. On a terminal colours "
@@ -194,7 +211,7 @@ constexpr Verb kVerbs[] = {
     {"runs", VerbRequest::Kind::kRuns, "the runs that are kept, and how each ended",
      "Lists the runs that are kept, the last one at the end: when each began, how long it took, how many workers it "
      "had, how it ended, and what they ran.",
-     kJsonAlone, ""},
+     kJsonAlone, "", take_no_run},
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},
@@ -210,7 +227,7 @@ constexpr Verb kVerbs[] = {
      "Checks what training needs, quickly and without using a GPU: GPUs, their driver, memory and links, Python with "
      "its torch, CUDA and NCCL, /dev/shm, limits, CPU quota, names, loopback, clock, and disk space for logs. Prints "
      "every problem with its fix and exits with 1; without problems it prints one line and exits with 0.",
-     kDoctorOptions, ""},
+     kDoctorOptions, "", take_no_host},
     {"completion",
      VerbRequest::Kind::kCompletion,
      "print the completions for bash, zsh or fish",
@@ -238,7 +255,7 @@ std::string with_placeholder(const VerbOption& option) {
 struct OtherName {
   VerbRequest::Kind verb;
   std::string_view theirs;
-  std::string_view ours;  ///< an option or a line, or else the whole hint
+  std::string_view ours;  ///< for hint_to_type()
 };
 constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kLogs, "-n", "--tail"},
@@ -283,8 +300,7 @@ std::string option_meant_by(const Verb& verb, const std::string& name) {
     throw UserError(problem, fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name));
   }
   if (const std::string meant = option_meant_by(verb, name); !meant.empty()) {
-    const bool is_typed = meant.starts_with('-') || meant.starts_with("lrun ");
-    throw UserError(problem, is_typed ? did_you_mean(meant) : meant);
+    throw UserError(problem, hint_to_type(meant));
   }
   if (verb.kind == VerbRequest::Kind::kAgain) {
     throw UserError(problem, "'lrun again --dry-run' prints the command line, which you can change and type");
@@ -356,17 +372,6 @@ class VerbReader {
   }
 
   void read_argument(const std::string& word) {
-    if (verb_.kind == VerbRequest::Kind::kDoctor) {
-      throw UserError("'lrun doctor' takes no argument, got '" + word + "'",
-                      did_you_mean("lrun doctor --hosts " + word));
-    }
-    if (verb_.kind == VerbRequest::Kind::kRuns) {
-      throw UserError("'lrun runs' takes no argument, got '" + word + "'",
-                      "it lists all runs that are kept; 'lrun report RUN' shows one, and lrun removes old ones itself");
-    }
-    if (request_.watch && natural_number(word)) {
-      throw UserError("'--watch' takes no value, got '" + word + "'", "write only '--watch': it looks every 2 seconds");
-    }
     if (verb_.take == nullptr) refuse_argument(verb_, "no argument, got '" + word + "'");
     verb_.take(verb_, word, request_);
   }

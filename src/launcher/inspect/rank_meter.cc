@@ -10,7 +10,7 @@
 #include <ctime>
 #include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 namespace lrun::launcher {
 namespace {
@@ -105,6 +105,13 @@ void RankMeter::measure(RunStatus& status, const ProcessTable& now) {
     worker.use.steps_in_ks = speed(worker.steps, seen.steps, seen.steps_in_ks);
     seen = {started, now.uptime_ms, use.cpu_ticks, worker.steps, worker.use.steps_in_ks};
   }
+}
+
+std::vector<WorkerStatus> RankMeter::measure(pid_t launcher, const std::vector<RankProcess>& ranks) {
+  RunStatus status{.pid = launcher};
+  for (const RankProcess& process : ranks) status.workers.push_back({.rank = process.rank, .pid = process.pid});
+  if (!ranks.empty()) measure(status, read_process_table());
+  return std::move(status.workers);
 }
 
 }  // namespace lrun::launcher

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "base/process_stat.h"
+#include "inspect/rank_process.h"
 #include "inspect/run_status.h"
 
 namespace lrun::launcher {
@@ -25,6 +27,9 @@ class RankMeter {
   /// Fills RankUse of the running workers of a launcher. A worker that is not below its launcher there, as in another
   /// container, is left unknown.
   void measure(RunStatus& status, const ProcessTable& now);
+
+  /// The same of these ranks, now; /proc is not read for none.
+  std::vector<WorkerStatus> measure(pid_t launcher, const std::vector<RankProcess>& ranks);
 
  private:
   struct Seen {

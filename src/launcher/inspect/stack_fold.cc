@@ -113,7 +113,7 @@ Words describe_kernel(const StackSample& sample, std::string call) {
 }
 
 Words describe(const StackSample& sample) {
-  if (sample.state == 0 || sample.state == 'Z' || sample.state == 'X') return {"has ended", "have ended", ""};
+  if (sample.has_ended()) return {"has ended", "have ended", ""};
   if (sample.state == 'T' || sample.state == 't') return {"is stopped", "are stopped", ""};
   for (const Frames* frames : {&sample.python, &sample.native}) {
     auto [found, name] = find_collective(*frames);

@@ -42,6 +42,7 @@ struct StackSample {
   std::string host = {};              ///< of a job of several launchers; empty: this one
   std::vector<PythonStack> other_threads = {};  ///< of Python
 
+  [[nodiscard]] bool has_ended() const { return state == 0 || state == 'Z' || state == 'X'; }
   bool operator==(const StackSample&) const = default;
 };
 

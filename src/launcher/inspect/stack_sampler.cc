@@ -55,8 +55,6 @@ std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
           "bt 64"};
 }
 
-bool has_process(const StackSample& sample) { return sample.state != 0 && sample.state != 'Z'; }
-
 void read_python(StackSample& sample) {
   PythonLook look = look_at_python(sample.pid);
   if (!look.threads.empty()) {
@@ -100,7 +98,7 @@ StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<
     Job& job = jobs_.emplace_back();
     job.sample = look_at_process(pid);
     job.sample.rank = process.rank;
-    if (has_process(job.sample)) read_python(job.sample);
+    if (!job.sample.has_ended()) read_python(job.sample);
     waiting_.push_back(&job);
   }
   next_ = loop_.after(Duration::zero(), [this] { begin_more(); });
@@ -153,7 +151,7 @@ void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
 
 void StackSampler::native_stack(Job& job) {
   const pid_t pid = job.sample.pid;
-  if (!has_process(job.sample)) return job_done(job);
+  if (job.sample.has_ended()) return job_done(job);
   if (time_left() <= Duration::zero()) {
     job.sample.problems.emplace_back("no time was left for its stack");
     return job_done(job);
@@ -161,14 +159,13 @@ void StackSampler::native_stack(Job& job) {
   if (!tools_.eu_stack.empty()) {
     return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
   }
-  if (!tools_.gdb.empty() && !job.sample.python.empty()) {
-    job.sample.problems.emplace_back("no native stack: eu-stack (package elfutils) is not on PATH, and gdb takes long");
-    return job_done(job);
-  }
-  if (!tools_.gdb.empty()) {
+  const bool has_gdb = !tools_.gdb.empty();
+  if (has_gdb && job.sample.python.empty()) {
     return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
   }
-  job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
+  job.sample.problems.emplace_back(
+      has_gdb ? "no native stack: eu-stack (package elfutils) is not on PATH, and gdb takes long"
+              : "no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
   job_done(job);
 }
 
@@ -179,7 +176,7 @@ void StackSampler::native_done(Job& job, const ToolOutcome& outcome) {
 
 void StackSampler::job_done(Job& job) {
   // A debugger that was killed at the wrong moment leaves its process stopped.
-  if (has_process(job.sample) && job.sample.state != 'T' && look_at_process(job.sample.pid).state == 'T') {
+  if (!job.sample.has_ended() && job.sample.state != 'T' && look_at_process(job.sample.pid).state == 'T') {
     ::kill(job.sample.pid, SIGCONT);
   }
   --running_;

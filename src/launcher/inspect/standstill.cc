@@ -16,7 +16,6 @@
 namespace lrun::launcher {
 namespace {
 
-bool is_gone(const StackSample& sample) { return sample.state == 0 || sample.state == 'Z' || sample.state == 'X'; }
 bool is_stopped(const StackSample& sample) { return sample.state == 'T'; }
 
 bool at_same_place(const StackSample& before, const StackSample& now) {
@@ -29,7 +28,7 @@ constexpr std::array<std::string_view, 5> kTimed{"clock_nanosleep", "nanosleep",
 
 /// A state of D is a disk or a file server that answers. \param waits  for others, in an operation that may sleep
 bool stood_still(const StackSample& before, const StackSample& now, bool waits) {
-  if (is_gone(now) || is_stopped(now)) return is_gone(before) || is_stopped(before);
+  if (now.has_ended() || is_stopped(now)) return before.has_ended() || is_stopped(before);
   const bool sleeps = !waits && std::find(kTimed.begin(), kTimed.end(), now.system_call) != kTimed.end();
   return now.state == 'S' && before.state == 'S' && !sleeps && at_same_place(before, now) &&
          has_rested(before.activity, now.activity);
@@ -89,7 +88,7 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
     const bool waits = std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
     if (before == looks.before.end() || !stood_still(*before, now, waits)) return std::nullopt;
     if (std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end()) return std::nullopt;
-    is_for_good = is_for_good && (waits || is_gone(now) || is_stopped(now));
+    is_for_good = is_for_good && (waits || now.has_ended() || is_stopped(now));
   }
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
   return Standstill{std::move(groups), is_for_good, std::move(hint)};

@@ -38,7 +38,7 @@ class Attempt {
     const Guard& guard;             ///< the process above lrun that a shell sees; with the cgroup of the run
     Supervisor::Look look = {};     ///< samples the workers' stacks before they are stopped; empty: not sampled
     bool names_error_files = true;  ///< to workers
-    decltype(GroupCommand::spawn) spawn = {};  ///< in the place of core::spawn()
+    SpawnFunction spawn = {};       ///< in the place of core::spawn()
   };
 
   Attempt(const Surroundings& surroundings, Membership membership, AttemptFiles files);

@@ -189,18 +189,8 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
   if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
     all.look = [this] { return look_at_workers(); };
   }
-  if (run_.fork_server != nullptr) {
-    all.spawn = [this](const auto& request, const auto& defaults) { return fork_worker(request, defaults); };
-  }
+  if (run_.fork_server != nullptr) all.spawn = spawn_through(*run_.fork_server, run_.plan, run_.sink);
   return all;
-}
-
-/// Without the fork server the run goes on as one without --preload.
-SpawnResult AttemptLoop::fork_worker(const SpawnRequest& request, const SpawnDefaults& defaults) {
-  if (run_.fork_server->is_given_up()) return spawn(request, defaults);
-  if (std::optional<PidFd> child = run_.fork_server->fork(request)) return {.child = std::move(child)};
-  run_.sink.warn(preload_lost(run_.plan, "the fork server has ended"));
-  return spawn(request, defaults);
 }
 
 std::shared_ptr<void> AttemptLoop::look_at_workers() {

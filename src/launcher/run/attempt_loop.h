@@ -91,7 +91,6 @@ class AttemptLoop {
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
-  [[nodiscard]] SpawnResult fork_worker(const SpawnRequest& request, const SpawnDefaults& defaults);
   [[nodiscard]] std::vector<int> missing_ranks() const;
   void attempt_started();
   void start_failed_later(const StartFailure& failure);

@@ -12,13 +12,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "fork_server_text.h"
 #include "plan/python_program.h"
+#include "process/descriptor_channel.h"
 #include "run/stored_zip.h"
 
 namespace lrun::launcher {
@@ -27,7 +27,6 @@ namespace {
 /// Together shorter than a heartbeat, which this launcher does not send meanwhile.
 constexpr Duration kForkLimit(2000);
 constexpr Duration kEndLimit(500);
-constexpr std::size_t kMostDescriptors = 8;
 /// Where the interpreter finds the archive: behind the channel.
 constexpr std::string_view kArchivePath = "/proc/self/fd/4";
 constexpr std::string_view kSearchPath = "PYTHONPATH=";
@@ -42,13 +41,6 @@ Fd memory_with(std::string_view bytes) {
     throw std::system_error(error, std::generic_category(), "write");
   }
   return memory;
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 /// Empty: the user has none.
@@ -99,8 +91,8 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   std::vector<std::string> probe = parts_of_python(order_.argv).python;
   probe.insert(probe.end(), {"-c", "pass"});
   const std::vector<std::string> environment = with_archive(order_.environment);
-  const std::vector<char*> argv = pointers_to(probe);
-  const std::vector<char*> envp = pointers_to(environment);
+  const std::vector<char*> argv = argument_pointers(probe);
+  const std::vector<char*> envp = argument_pointers(environment);
   SpawnRequest request{.path = order_.path.c_str(), .argv = argv.data(), .envp = envp.data()};
   request.standard_input = pipe.read.get();
   request.standard_output = request.standard_error = pipe.write.get();
@@ -148,21 +140,7 @@ bool ForkServer::send(const std::vector<std::string>& fields, std::vector<int> d
   for (const std::string& field : fields) bytes.append(field).push_back('\0');
   const Fd memory = memory_with(bytes);
   descriptors.insert(descriptors.begin(), memory.get());
-  char byte = 'r';
-  iovec content{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)] = {};
-  const std::size_t size = sizeof(int) * descriptors.size();
-  msghdr message{};
-  message.msg_iov = &content;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = CMSG_SPACE(size);
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(size);
-  std::memcpy(CMSG_DATA(header), descriptors.data(), size);
-  return ::sendmsg(channel_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+  return send_descriptors(channel_.get(), descriptors);
 } catch (const std::system_error&) {
   return false;
 }

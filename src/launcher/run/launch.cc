@@ -86,7 +86,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     EventLoop loop;
     const StopWithSrun stop_with_srun(loop, environment, guard, sink);
     Preloaded preloaded = preload(loop, plan, run.facts.start, guard, sink);
-    if (preloaded.signal_number) return end_while_preloading(*preloaded.signal_number, plan, guard, sink);
+    if (preloaded.exit_code) return *preloaded.exit_code;
     run.facts.fork_server = std::move(preloaded.server);
     const auto [verdict, left_nothing] = run_node(plan, environment, std::move(run), loop, guard, output);
     guard.mark_end(verdict.die_of_signal, left_nothing);

@@ -49,24 +49,34 @@ ForkServer::Order order_of(const LaunchPlan& plan, const PreparedStart& start) {
           .limits = start.limits};
 }
 
-}  // namespace
-
+/// 'every worker imports by itself', with the reason.
 std::string preload_lost(const LaunchPlan& plan, const std::string& why) {
   return fmt::format("'{}': {}; every worker imports by itself", as_written(plan.setup.preload), why);
 }
 
-Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Guard& guard,
+/// \return the exit code. \param signal_number  that asked for it; 0: the guard was killed
+int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard, MessageSink& sink) {
+  guard.mark_end(signal_number, end_what_is_left(guard, kShortCleanUpLimit, sink));
+  if (signal_number == 0) return kExitRefused;
+  sink.note(fmt::format("received {} during the import of '{}'", signal_name(signal_number), plan.setup.preload.value));
+  return exit_code_of_signal(signal_number);
+}
+
+}  // namespace
+
+Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, Guard& guard,
                   MessageSink& sink) {
   const Setting<std::string>& modules = plan.setup.preload;
   if (!modules.given()) return {};
   Preloaded outcome;
+  std::optional<int> signal_number;
   std::string why;
   const auto end = [&](std::string reason) {
     why = std::move(reason);
     loop.stop();
   };
   const EndSignals signals(loop, plan, guard, [&](int number) {
-    outcome.signal_number = number;
+    signal_number = number;
     loop.stop();
   });
   const Duration limit = plan.start_timeout.value > Duration::zero() ? plan.start_timeout.value : kImportLimit;
@@ -86,15 +96,18 @@ Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& 
     why = "the workers have different numbers of OpenMP threads";
   }
   if (!why.empty()) sink.warn(preload_lost(plan, why));
-  if (!why.empty() || outcome.signal_number) outcome.server.reset();
+  if (!why.empty() || signal_number) outcome.server.reset();
+  if (signal_number) outcome.exit_code = end_while_preloading(*signal_number, plan, guard, sink);
   return outcome;
 }
 
-int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard, MessageSink& sink) {
-  guard.mark_end(signal_number, end_what_is_left(guard, kShortCleanUpLimit, sink));
-  if (signal_number == 0) return kExitRefused;
-  sink.note(fmt::format("received {} during the import of '{}'", signal_name(signal_number), plan.setup.preload.value));
-  return exit_code_of_signal(signal_number);
+SpawnFunction spawn_through(ForkServer& server, const LaunchPlan& plan, MessageSink& sink) {
+  return [&](const SpawnRequest& request, const SpawnDefaults& defaults) -> SpawnResult {
+    if (server.is_given_up()) return spawn(request, defaults);
+    if (std::optional<PidFd> child = server.fork(request)) return {.child = std::move(child)};
+    sink.warn(preload_lost(plan, "the fork server has ended"));
+    return spawn(request, defaults);
+  };
 }
 
 }  // namespace lrun::launcher

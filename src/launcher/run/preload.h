@@ -2,11 +2,11 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "base/event_loop.h"
 #include "plan/launch_plan.h"
 #include "process/guard.h"
+#include "process/worker_group.h"
 #include "report/message_sink.h"
 #include "run/fork_server.h"
 #include "run/prepared_start.h"
@@ -16,18 +16,15 @@ namespace lrun::launcher {
 /// The outcome of preload(): at most one of the two.
 struct Preloaded {
   std::unique_ptr<ForkServer> server;  ///< empty: the workers start without one
-  std::optional<int> signal_number;    ///< lrun is to end; 0: its guard was killed
+  std::optional<int> exit_code;        ///< of lrun, which was asked to end
 };
 
 /// Makes the fork server of --preload and waits until it has imported the modules. Where no rank can be forked one
 /// warning says why. Runs `loop`, which must outlive the server. To be called while nothing runs.
-Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Guard& guard,
-                  MessageSink& sink);
+Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, Guard& guard, MessageSink& sink);
 
-/// Ends lrun after such a signal. \return the exit code
-int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard, MessageSink& sink);
-
-/// 'every worker imports by itself', with the reason.
-std::string preload_lost(const LaunchPlan& plan, const std::string& why);
+/// Starts a worker by a fork of the server; once that is lost, after one warning, as without --preload. Everything must
+/// outlive the result.
+SpawnFunction spawn_through(ForkServer& server, const LaunchPlan& plan, MessageSink& sink);
 
 }  // namespace lrun::launcher

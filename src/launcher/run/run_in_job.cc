@@ -128,7 +128,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
   Preloaded preloaded = preload(loop, plan, run.facts.start, guard, output.sink);
-  if (preloaded.signal_number) return end_while_preloading(*preloaded.signal_number, plan, guard, output.sink);
+  if (preloaded.exit_code) return *preloaded.exit_code;
   run.facts.fork_server = std::move(preloaded.server);
   const std::string secret = job_secret(environment);
   Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), merge_reports,

@@ -57,13 +57,8 @@ bool StandstillMonitor::may_stand_still() {
 }
 
 std::vector<int> StandstillMonitor::busy_ranks() {
-  RunStatus status{.pid = facts_.launcher};
-  for (const RankProcess& process : facts_.attempt.running()) {
-    status.workers.push_back({.rank = process.rank, .pid = process.pid});
-  }
-  meter_.measure(status, read_process_table());
   std::vector<int> busy;
-  for (const WorkerStatus& worker : status.workers) {
+  for (const WorkerStatus& worker : meter_.measure(facts_.launcher, facts_.attempt.running())) {
     if (worker.use.cpu_percent != 0) busy.push_back(worker.rank);
   }
   return busy;

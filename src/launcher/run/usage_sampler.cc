@@ -45,14 +45,8 @@ void UsageSampler::wait(Duration look_took) {
 void UsageSampler::sample() {
   const std::chrono::nanoseconds before = own_cpu_time();
   const Attempt& attempt = attempt_();
-  RunStatus status{.pid = launcher_};
-  for (const RankProcess& process : attempt.running()) {
-    status.workers.push_back({.rank = process.rank, .pid = process.pid});
-  }
-  if (!status.workers.empty()) {
-    meter_.measure(status, read_process_table());
-    events_.used(attempt.membership().attempt, status.workers);
-  }
+  const std::vector<WorkerStatus> used = meter_.measure(launcher_, attempt.running());
+  if (!used.empty()) events_.used(attempt.membership().attempt, used);
   wait(std::chrono::ceil<Duration>(own_cpu_time() - before));
 }
 
