@@ -1,3 +1,5 @@
+// In: the guard and the launcher as pidfds, and the workers' cgroup. Out: neither stays stopped when the other is dead,
+// and the cgroup goes with them. Called by the guard.
 #include "process/waker.h"
 
 #include <poll.h>
@@ -21,7 +23,7 @@ namespace {
 constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others but the cgroup's
 constexpr int kLauncher = 1;
 
-void close_range(unsigned first, unsigned last) {
+void close_between(unsigned first, unsigned last) {
   constexpr unsigned kMost = 256;  // of a process that has just begun
   if (first > last || ::syscall(SYS_close_range, first, last, 0) == 0) return;
   for (unsigned fd = first; fd <= std::min(last, kMost); ++fd) ::close(static_cast<int>(fd));
@@ -31,10 +33,10 @@ void close_range(unsigned first, unsigned last) {
 /// \param kept  -1: none
 void close_all_from(int first, int kept) {
   if (kept >= first) {
-    close_range(static_cast<unsigned>(first), static_cast<unsigned>(kept) - 1);
+    close_between(static_cast<unsigned>(first), static_cast<unsigned>(kept) - 1);
     first = kept + 1;
   }
-  close_range(static_cast<unsigned>(first), ~0U);
+  close_between(static_cast<unsigned>(first), ~0U);
 }
 
 /// How long to wait for a death; -1: for ever. `silent`: the launcher of a job of several nodes sends no heartbeat.
