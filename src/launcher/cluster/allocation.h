@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,11 +83,12 @@ struct TpuInventory {
 struct Questions {
   bool gpus = false;  ///< ask the GPU driver
   bool cpus = false;  ///< read the CPU quotas of cgroups; without, `cpus` of a node comes from the affinity mask only
-  bool topology = false;                ///< read cores, NUMA nodes, and the NUMA node of each GPU
-  std::vector<std::string> names = {};  ///< find which of these names mean this host
-  bool manager = false;                 ///< find out whether Slurm started this launcher as one of several
-  bool other_managers = false;          ///< the same for all other managers
-  bool tpus = false;                    ///< count the chips of TPUs
+  bool topology = false;                  ///< read cores, NUMA nodes, and the NUMA node of each GPU
+  std::vector<std::string> names = {};    ///< find which of these names mean this host
+  bool manager = false;                   ///< find out whether Slurm started this launcher as one of several
+  bool other_managers = false;            ///< the same for all other managers
+  bool tpus = false;                      ///< count the chips of TPUs
+  std::vector<std::string> folders = {};  ///< find which of these are on a network file system
 };
 
 /// One machine of an allocation.
@@ -100,6 +102,10 @@ struct AllocatedNode {
   std::string devices_origin = {};           ///< the place that names them: 'hosts.txt'
   std::vector<std::string> also_named = {};  ///< those of Questions::names that mean this node
   TpuInventory tpus = {};
+  std::map<std::string, std::string> network_folders =
+      {};  ///< those of Questions::folders that are on a network file system, with its name
+  std::string local_folder =
+      {};               ///< for what would otherwise be made there; empty: nothing would, or there is no place
   bool is_pod = false;  ///< of Kubernetes, where a name of another pod appears once that has started
 
   bool operator==(const AllocatedNode&) const = default;

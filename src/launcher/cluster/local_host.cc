@@ -9,6 +9,7 @@
 
 #include "base/numeric_address.h"
 #include "cluster/find_gpus.h"
+#include "cluster/network_folder.h"
 #include "cluster/own_names.h"
 #include "cluster/tpu_chips.h"
 #include "cluster/usable_cpus.h"
@@ -23,6 +24,22 @@ std::vector<std::string> names_that_reach_us(const std::vector<std::string>& nam
   const auto is_ipv6 = [](const std::string& name) { return loopback_address_of(name) == "::1"; };
   if (std::any_of(own.begin(), own.end(), is_ipv6) && !has_ipv6_loopback()) std::erase_if(own, is_ipv6);
   return own;
+}
+
+/// Temporary files are on the node, nearly everywhere.
+void look_at_folders(const std::vector<std::string>& folders, const Environment& environment, AllocatedNode& node) {
+  for (const std::string& folder : folders) {
+    const std::string_view file_system = network_file_system_of(folder);
+    if (!file_system.empty()) node.network_folders.emplace(folder, file_system);
+  }
+  if (node.network_folders.empty()) return;
+  const std::string temporary = environment.get("TMPDIR").value_or("");
+  for (const std::string& place : {temporary, std::string("/tmp")}) {
+    const bool is_usable = place.starts_with('/') && ::access(place.c_str(), W_OK | X_OK) == 0;
+    if (!is_usable || !network_file_system_of(place).empty()) continue;
+    node.local_folder = place + "/lrun-caches-" + std::to_string(::geteuid());
+    return;
+  }
 }
 
 }  // namespace
@@ -41,6 +58,7 @@ AllocatedNode local_host(const Questions& questions, const Environment& environm
   node.also_named = names_that_reach_us(questions.names);
   if (questions.gpus) node.gpus = visible_gpus(find_gpus(), environment);
   if (questions.tpus) node.tpus = find_tpu_chips();
+  look_at_folders(questions.folders, environment, node);
   if (questions.topology) {
     node.topology = read_topology(allowed_cpus());
     for (Gpu& gpu : node.gpus.gpus) gpu.numa_node = numa_node_of(gpu.pci_address);

@@ -71,6 +71,7 @@ struct LaunchPlan {
   std::vector<std::string> argv;       ///< the command of workers, the Python interpreter included; before macros
   std::optional<PythonChoice> python;  ///< the interpreter in `argv`; empty: lrun has put none there
   WorkerSetup setup;
+  std::string cache_folder;  ///< of this node, private to the user; empty: workers need none
   int world_size = 1;
   int role_world_size = 0;     ///< workers of `role`; 0: all are
   int other_roles_before = 0;  ///< workers of other roles with lower ranks than ours

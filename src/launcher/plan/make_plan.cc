@@ -16,6 +16,7 @@
 #include "plan/horovod_environment.h"
 #include "plan/host_place.h"
 #include "plan/job_place.h"
+#include "plan/local_caches.h"
 #include "plan/master_choice.h"
 #include "plan/omp_threads.h"
 #include "plan/outer_run.h"
@@ -166,6 +167,7 @@ void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   warn(plan, plan.python ? plan.python->warning : problem_of_unused_python(in.request));
   add_local_rank(plan, in.request, plan.argv);  // needs isolate_gpus
   choose_preload(in.request, plan);
+  keep_caches_on_node(in.environment, in.allocation.nodes.front(), plan);
   plan.seed = in.request.seed;
 }
 

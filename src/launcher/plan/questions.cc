@@ -1,6 +1,7 @@
 #include "plan/questions.h"
 
 #include "plan/job_place.h"
+#include "plan/local_caches.h"
 #include "plan/tpu_choice.h"
 
 namespace lrun::launcher {
@@ -39,7 +40,8 @@ Questions questions_of(const LaunchRequest& asked, const Environment& environmen
           .names = hosts_in(request.rendezvous),
           .manager = leaves_nodes_to_manager(request),
           .other_managers = leaves_anything_to_manager(request),
-          .tpus = request.accelerator.value == DeviceKind::kTpu};
+          .tpus = request.accelerator.value == DeviceKind::kTpu,
+          .folders = cache_folders(request, environment)};
 }
 
 }  // namespace lrun::launcher

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/folder.h"
 #include "base/user_error.h"
 #include "plan/worker_command.h"
 
@@ -95,6 +96,14 @@ void refuse_a_shells_terminal() {
                   "start lrun in the foreground, or give it a file: '< FILE'");
 }
 
+/// Nobody else may put anything into it: workers load what they find there.
+void make_cache_folder(const std::filesystem::path& path) {
+  if (Folder::open(path.parent_path()).inner(path.filename().native())) return;
+  throw UserError(fmt::format("the folder '{}' for caches cannot be used: {}", path.string(),
+                              errno == EPERM ? "another user made it" : std::strerror(errno)),
+                  "set 'TMPDIR' to a folder of your own on this node");
+}
+
 }  // namespace
 
 std::string PreparedStart::from_here(const std::string& path) const {
@@ -111,6 +120,7 @@ PreparedStart prepare_start(const LaunchPlan& plan, const Environment& environme
   start.defaults = SpawnDefaults::of_this_process();
   start.executable = find_program(plan.argv.front(), start.environment.get("PATH").value_or(""), start.folder);
   find_wrappers(plan, start);
+  if (!plan.cache_folder.empty()) make_cache_folder(plan.cache_folder);
   if (plan.setup.debug_rank.given()) need_terminal(plan.setup.debug_rank);
   if (plan.standard_input) refuse_a_shells_terminal();
   return start;
