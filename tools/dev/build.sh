@@ -85,7 +85,7 @@ TEXT
 # within COMMAND...: a part of the benchmarks, which ends with an error where it takes longer than an hour.
 within() { bench/within.py "${LRUN_BENCH_LIMIT:-3600}" "$@" || fail "'$1' has failed, and the figures stay as they were"; }
 
-# dev_bench [launcher|store|spawn|rendezvous|clusters|runtime [ARGS...]]: one part, or all of them.
+# dev_bench [launcher|store|spawn|rendezvous|clusters|preload|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
   local part=${1:-all} targets=(lrun lrun_bench)
   [ $# -eq 0 ] || shift
@@ -93,7 +93,8 @@ dev_bench() {
     all | launcher | store | spawn | runtime) ;;
     rendezvous) targets=(lrun lrun_limits bench_rendezvous) ;;
     clusters) targets=(lrun lrun_limits) ;;
-    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|runtime]" ;;
+    preload) targets=(lrun) ;;
+    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|preload|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
@@ -112,6 +113,7 @@ dev_bench() {
       within build/release/bench/bench_spawn ;;&
     all | rendezvous) bench_rendezvous ;;&
     all | clusters) bench_clusters ;;&
+    all | preload) bench_preload "$@" ;;&
     all | runtime) bench_runtime "$@" ;;
   esac
 }
@@ -137,6 +139,12 @@ bench_runtime() {
   ! python_torch_is_there || export LRUN_TORCH_PYTHON=$python_home/bin/python
   stage "runtime.py"
   within bench/runtime.py "$@"
+}
+
+bench_preload() {
+  need_python_torch || return 0  # it says why
+  stage "preload.py"
+  within bench/preload.py --lrun "$LRUN_PROGRAM" --python "$python_home/bin/python" "$@"
 }
 
 dev_clean() {
