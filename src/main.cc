@@ -62,7 +62,7 @@ bool is_told_by_first_task(const Environment& environment, const ErrorOfAllTasks
   if (!is_later_task(environment)) return false;
   if (srun_place(environment)) return true;  // lrun has started srun, with one line
   try {
-    if (error.may_be_of_host() && is_mpi_task_of_a_host(environment)) {
+    if (error.may_be_of_host() && is_first_mpi_task_of_host(environment)) {
       std::this_thread::sleep_for(kToStart);
       return false;
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lrun where others start it once a node: Open MPI and MPICH for real on two hosts, and pods with the variables of
+# lrun where others start it once a node or once a rank: Open MPI and MPICH for real on two hosts, and pods with the variables of
 # Kubeflow, Volcano, SageMaker and others, in which lrun is PID 1.
 # usage: managers.sh LRUN
 set -euo pipefail
@@ -44,8 +44,17 @@ if command -v mpirun.openmpi > /dev/null; then
   two_nodes "Open MPI with --rdzv-endpoint"
   run 125 "${mpirun[@]}" --map-by ppr:1:node "$lrun" -n 2 true
   grep -q "Open MPI .*2 launchers.* rendezvous endpoint" "$out/err" || fail "who misses an address?"
-  run 125 "${mpirun[@]}" -np 4 "$lrun" -n 2 true
-  grep -q "write 'mpirun --map-by ppr:1:node lrun -" "$out/err" || fail "two tasks a host are not explained"
+  run 0 "${mpirun[@]}" -np 4 -x MASTER_ADDR=h1 "$lrun" --output raw sh -c "$show"
+  two_nodes "Open MPI with a task a rank"
+  run 0 "${mpirun[@]}" -np 2 "$lrun" --output raw sh -c "$show"
+  grep -qx "rank 1/2 local 1 node 0" "$out/out" || fail "Open MPI: two tasks on one host do not meet"
+  # shellcheck disable=SC2016 # expanded by the workers
+  run 7 "${mpirun[@]}" -np 4 -x MASTER_ADDR=h1 "$lrun" sh -c '[ $RANK != 2 ] || exit 7; exec sleep 1000'
+  [ "$(grep -c 'lrun: error: rank 2 exited with code 7' "$out/err")" = 1 ] || fail "Open MPI: not one verdict"
+  run 125 "${mpirun[@]}" -np 4 -x MASTER_ADDR=h1 "$lrun" -n 2 true
+  grep -q "write 'mpirun --map-by ppr:1:node lrun -" "$out/err" || fail "two workers of a task are not explained"
+  run 125 "${mpirun[@]}" -np 4 --map-by node -x MASTER_ADDR=h1 "$lrun" true
+  grep -q "nothing tells lrun their places" "$out/err" || fail "ranks that alternate between hosts are not explained"
 else
   echo "not tested: Open MPI is not installed"
 fi
@@ -54,8 +63,12 @@ if command -v mpirun.mpich > /dev/null; then
   mpirun=(timeout 120 "$lab" exec h1 mpirun.mpich -launcher ssh -hosts "h1,h2")
   run 0 "${mpirun[@]}" -ppn 1 -np 2 -genv MASTER_ADDR h1 "$lrun" -n 2 --output raw sh -c "$show"
   two_nodes "MPICH with MASTER_ADDR"
-  run 125 "${mpirun[@]}" -ppn 2 -np 4 "$lrun" -n 2 true
-  grep -q "write 'mpiexec -ppn 1 lrun -" "$out/err" || fail "two tasks a host are not explained"
+  run 0 "${mpirun[@]}" -ppn 2 -np 4 -genv MASTER_ADDR h1 "$lrun" --output raw sh -c "$show"
+  two_nodes "MPICH with a task a rank"
+  run 0 "${mpirun[@]}" -ppn 2 -np 2 "$lrun" --output raw sh -c "$show"
+  grep -qx "rank 1/2 local 1 node 0" "$out/out" || fail "MPICH: two tasks on one host do not meet"
+  run 125 "${mpirun[@]}" -ppn 2 -np 4 -genv MASTER_ADDR h1 "$lrun" -n 2 true
+  grep -q "write 'mpiexec -ppn 1 lrun -" "$out/err" || fail "two workers of a task are not explained"
 else
   echo "not tested: MPICH is not installed"
 fi

@@ -1,4 +1,5 @@
 // Several launchers of one job on one machine: they meet, run together, and end together.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,9 +13,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "support/launchers_of_a_job.h"
 #include "support/with_more_time.h"
@@ -190,6 +194,66 @@ TEST(SeveralNodes, OfOneMpirunTellTheCauseAgainBelowMuchThatAnyOfThemPrinted) {
   for (LrunProcess* node : {&first, &second}) EXPECT_EQ(node->wait().code, 7) << node->err();
   EXPECT_TRUE(contains(second.out(), "[1] 20\n")) << second.out();
   EXPECT_EQ(count(first.err(), "lrun: error: rank 0 exited with code 7\n"), 2U) << first.err();
+}
+
+/// What a manager tells each of four tasks on one host.
+using TasksOfAHost = std::map<std::string, std::string> (*)(const std::string& rank, const std::string& job);
+
+const std::map<std::string, TasksOfAHost> kTasksOfAHost = {
+    {"Open MPI",
+     [](const std::string& rank, const std::string& job) {
+       return std::map<std::string, std::string>{
+           {"OMPI_COMM_WORLD_RANK", rank},      {"OMPI_COMM_WORLD_SIZE", "4"},    {"OMPI_COMM_WORLD_LOCAL_RANK", rank},
+           {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}, {"OMPI_MCA_orte_num_nodes", "1"}, {"PMIX_NAMESPACE", job}};
+     }},
+    {"Flux",
+     [](const std::string& rank, const std::string& job) {
+       return std::map<std::string, std::string>{
+           {"FLUX_TASK_RANK", rank}, {"FLUX_TASK_LOCAL_ID", rank}, {"FLUX_JOB_SIZE", "4"}, {"FLUX_JOB_NNODES", "1"},
+           {"FLUX_JOB_ID", job},     {"PMI_RANK", rank},           {"PMI_SIZE", "4"}};
+     }},
+    {"jsrun", [](const std::string& rank, const std::string& job) {
+       return std::map<std::string, std::string>{{"JSM_NAMESPACE_RANK", rank},
+                                                 {"JSM_NAMESPACE_SIZE", "4"},
+                                                 {"JSM_NAMESPACE_LOCAL_RANK", rank},
+                                                 {"JSM_NAMESPACE_LOCAL_SIZE", "4"},
+                                                 {"LSB_JOBID", job}};
+     }}};
+
+std::vector<std::unique_ptr<LrunProcess>> four_tasks(TasksOfAHost told, const Words& words) {
+  const std::string job = std::to_string(free_port());  // no other test has it
+  std::vector<std::unique_ptr<LrunProcess>> tasks;
+  for (const char* const rank : {"0", "1", "2", "3"}) {
+    tasks.push_back(std::make_unique<LrunProcess>(words, LrunProcess::Options{.environment = told(rank, job)}));
+  }
+  return tasks;
+}
+
+TEST(SeveralNodes, AreOneRunOfARankEachWhereAManagerStartsSeveralTasksOnAHost) {
+  for (const auto& [manager, told] : kTasksOfAHost) {
+    const auto tasks = four_tasks(
+        told, shell("echo $RANK/$WORLD_SIZE local $LOCAL_RANK/$LOCAL_WORLD_SIZE node $GROUP_RANK/$GROUP_WORLD_SIZE"));
+    for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+      EXPECT_EQ(tasks[rank]->wait().code, 0) << manager << ": " << tasks[rank]->err();
+      EXPECT_EQ(tasks[rank]->out(), fmt::format("[{0}] {0}/4 local {0}/4 node 0/1\n", rank)) << manager;
+    }
+  }
+}
+
+TEST(SeveralNodes, OfARankEachEndTogetherWithOneVerdict) {
+  for (const auto& [manager, told] : kTasksOfAHost) {
+    const auto tasks = four_tasks(told, shell("if [ $RANK = 2 ]; then exit 7; fi; exec sleep 1000"));
+    for (const auto& task : tasks) EXPECT_EQ(task->wait().code, 7) << manager << ": " << task->err();
+    EXPECT_EQ(count(tasks[0]->err(), "lrun: error: rank 2 exited with code 7\n"), 1U) << tasks[0]->err();
+    for (const std::size_t later : {1U, 2U, 3U}) EXPECT_EQ(tasks[later]->err(), "") << manager;
+  }
+}
+
+TEST(SeveralNodes, OfARankEachTellOnceThatTheirLineIsOfALauncherANode) {
+  const auto tasks = four_tasks(kTasksOfAHost.at("Open MPI"), {"--nproc-per-node", "2", "true"});
+  for (const auto& task : tasks) EXPECT_EQ(task->wait().code, 125) << task->err();
+  EXPECT_TRUE(contains(tasks[0]->err(), "write 'lrun --nproc-per-node 2 …'")) << tasks[0]->err();
+  for (const std::size_t later : {1U, 2U, 3U}) EXPECT_EQ(tasks[later]->err(), "");
 }
 
 TEST(SeveralNodes, OfOneMpirunLeaveItToTheFirstToSayThatAProgramIsNotThere) {

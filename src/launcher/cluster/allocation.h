@@ -120,6 +120,7 @@ struct TaskPlace {
   int node_rank = 0;
   int nodes = 1;
   std::vector<int> ranks_by_node = {};  ///< the number of ranks on each node
+  std::string starter = {};             ///< as JobPlace::starter
 
   bool operator==(const TaskPlace&) const = default;
 };
@@ -141,8 +142,9 @@ struct JobPlace {
   bool replaces_nodes = false;  ///< the manager restarts a node that ended
   bool shares_screen = false;   ///< the manager shows in one place what all launchers print
   int tasks = 1;                ///< launchers of the job, where the manager counts launchers and not nodes
-  int tasks_here = 1;           ///< launchers on this host; each of several would start all workers of the host
-  std::string one_a_node = {};  ///< how to ask for one task per node: 'mpirun --map-by ppr:1:node'
+  int tasks_here = 1;           ///< launchers on this host; without a `task` each would start all workers of the host
+  std::string starter = {};     ///< how to ask for tasks on each node, '{}' for their number: 'mpiexec -ppn {}'; empty:
+                                ///< srun's way
   bool is_up = false;           ///< something listens on host and port before any launcher is told of them
   int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
                       ///< the process.

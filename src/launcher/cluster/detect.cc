@@ -16,6 +16,8 @@
 #include "cluster/own_names.h"
 #include "cluster/slurm.h"
 #include "cluster/system_file.h"
+#include "cluster/visible_gpus.h"
+#include "process/pmi_proxy.h"
 
 namespace lrun::launcher {
 namespace {
@@ -71,8 +73,16 @@ Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   place.shares_screen = job.numbers_tasks();
   place.tasks = job.tasks;
   place.tasks_here = job.tasks_here;
-  place.one_a_node = job.one_a_node;
+  place.starter = job.starter;
+  place.task = job.task;
   return {nodes_of(job, std::move(here)), job.manager, reason_of(job), std::move(place)};
+}
+
+/// jsrun, Flux and users' wrappers of programs show each task one GPU: of as many as there are tasks on the node.
+bool has_own_gpu(const Allocation& allocation, const Environment& environment) {
+  const GpuInventory& gpus = allocation.nodes.front().gpus;
+  const bool is_task = allocation.job && allocation.job->task && !allocation.job->starter.empty();
+  return is_task && gpus.gpus.size() == 1 && environment.has(visibility_variable(gpus.vendor));
 }
 
 /// In a batch script of several nodes Slurm has started one program, on the first. In the shell of salloc on a login
@@ -106,7 +116,8 @@ void check_agreement(const ManagedJob& job, const SlurmStep& step) {
 /// The rendezvous is on node rank 0. mpirun starts launchers on hosts, so MASTER_ADDR cannot be a service or a
 /// forwarded port that stands for that host.
 void refuse_foreign_master(const ManagedJob& job, const Questions& questions) {
-  const bool counts = job.numbers_tasks() && job.node_rank.known() && job.node_rank.value == 0;
+  const int first = job.task ? job.task->rank : job.node_rank.value;
+  const bool counts = job.numbers_tasks() && job.node_rank.known() && first == 0;
   const bool by_variable = job.host.by == "MASTER_ADDR" && questions.names.empty();  // else the user names the host
   if (!counts || !by_variable || !is_of_another_host(job.host.value)) return;
   const std::string own = own_host_name();
@@ -117,7 +128,7 @@ void refuse_foreign_master(const ManagedJob& job, const Questions& questions) {
 }
 
 Allocation find_allocation(const Questions& questions, const Environment& environment) {
-  const ManagerView view{environment, own_host_name(), read_text};
+  const ManagerView view{environment, own_host_name(), read_text, pmi_proxy(environment.get("PMI_FD").value_or(""))};
   const std::optional<ManagedJob> job = questions.other_managers ? find_managed_job(view) : std::nullopt;
   const bool of_several = job && !job->is_of_one();
   // A step of one lrun per node may run mpirun, whose own count of tasks is then the one that matters.
@@ -143,10 +154,12 @@ Allocation find_allocation(const Questions& questions, const Environment& enviro
 Allocation detect_allocation(const Questions& questions, const Environment& environment) {
   Allocation allocation = find_allocation(questions, environment);
   allocation.tasks_of_step = tasks_of_step(environment);
-  if (!questions.manager) return allocation;
-  const SlurmShare share = share_of_node(environment);
-  allocation.gpus_given = share.gpus;
-  allocation.cpus_given = share.cpus;
+  if (questions.manager) {
+    const SlurmShare share = share_of_node(environment);
+    allocation.gpus_given = share.gpus;
+    allocation.cpus_given = share.cpus;
+  }
+  if (has_own_gpu(allocation, environment)) allocation.gpus_given = allocation.job->task->ranks_here;
   return allocation;
 }
 

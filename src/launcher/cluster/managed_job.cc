@@ -10,7 +10,6 @@
 #include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
-#include "cluster/allocation.h"
 #include "cluster/cloud_job.h"
 #include "cluster/kubernetes_job.h"
 #include "cluster/mpi_job.h"
@@ -41,7 +40,8 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   if (master.known() && job.host.known()) refuse_other_master(job, master);
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
   const bool is_first = job.node_rank.known() && job.node_rank.value == 0;
-  if (is_first && is_loopback(job.host.value)) job.host.value = view.this_host;
+  const bool are_all_here = job.task && job.task->nodes == 1;
+  if (is_first && !are_all_here && is_loopback(job.host.value)) job.host.value = view.this_host;
   const std::string typed = environment.get("MASTER_PORT").value_or("");
   const auto port = whole_number<int>(typed);
   const bool is_port = port && *port > 0 && *port <= kMostPort;

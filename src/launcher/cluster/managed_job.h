@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/environment.h"
+#include "cluster/allocation.h"
 
 namespace lrun::launcher {
 
@@ -33,15 +34,16 @@ struct ManagedJob {
   Reported<int> port;              ///< for the rendezvous
   std::vector<std::string> hosts;  ///< in rank order; empty: unknown
   int tasks = 1;                   ///< launchers that it started, where it counts launchers and not nodes
-  int tasks_here = 1;              ///< launchers on this host; each of several would start all workers of the host
-  std::string one_a_node = {};     ///< how to ask it for one task per node: 'mpirun --map-by ppr:1:node'
-  bool replaces_nodes = false;     ///< it restarts a node that ended
-  bool derives_host = false;       ///< `host` was derived from names; MASTER_ADDR, if set, overrides it
+  int tasks_here = 1;              ///< launchers on this host
+  std::string starter = {};        ///< how to ask it for tasks on each node, '{}' for their number: 'mpiexec -ppn {}'
+  std::optional<TaskPlace> task = {};  ///< of a launcher of one rank, where there are several on each node
+  bool replaces_nodes = false;         ///< it restarts a node that ended
+  bool derives_host = false;           ///< `host` was derived from names; MASTER_ADDR, if set, overrides it
 
   /// A job of one launcher needs no rendezvous, whatever hosts other variables list.
-  [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1; }
+  [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1 && !task; }
   /// True of mpirun and the like, which may run inside the job of any other manager and count their own tasks.
-  [[nodiscard]] bool numbers_tasks() const { return !one_a_node.empty(); }
+  [[nodiscard]] bool numbers_tasks() const { return !starter.empty(); }
   bool operator==(const ManagedJob&) const = default;
 };
 
@@ -50,6 +52,7 @@ struct ManagerView {
   const Environment& environment;
   std::string this_host;                                     ///< its name, as uname prints it
   std::function<std::string(const std::string& path)> read;  ///< the text of a file; empty when it cannot be read
+  std::optional<int> pmi_proxy = {};                         ///< as pmi_proxy() tells it of PMI_FD
 };
 
 /// The job that this launcher is a part of, from the variables of Open MPI, MPICH, Intel MPI, jsrun, Flux, Kubernetes

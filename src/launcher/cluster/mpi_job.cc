@@ -1,7 +1,10 @@
+// Reads the variables of Open MPI, MPICH, jsrun and Flux: how many tasks there are, and the place of this one. Called
+// by the search for a manager and, for errors that all tasks find, by main().
 #include "cluster/mpi_job.h"
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cluster/host_lists.h"
 
@@ -13,22 +16,24 @@ struct TaskVariables {
   const char* manager;
   const char* rank;
   const char* size;
-  const char* local_size;
-  const char* nodes;  ///< empty: there is no such variable
-  const char* job;    ///< equal for all tasks; empty: there is no such variable
-  const char* one_a_node;
+  const char* local_rank;
+  const char* local_size;  ///< empty: there is no such variable
+  const char* nodes;       ///< empty: there is no such variable
+  const char* job;         ///< equal for all tasks; empty: there is no such variable
+  const char* starter;     ///< as ManagedJob::starter
 };
 
 // Flux sets PMI_RANK too, so it stands before MPICH. Slurm's PMI does not count the tasks of a host; mpi_job() leaves
 // Slurm's tasks to the reader of steps.
 constexpr std::array kStarters{
-    TaskVariables{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                  "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE", "mpirun --map-by ppr:1:node"},
-    TaskVariables{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID",
-                  "jsrun --rs_per_host 1 --tasks_per_rs 1"},
-    TaskVariables{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
-                  "flux run --tasks-per-node=1"},
-    TaskVariables{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn 1"}};
+    TaskVariables{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                  "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE",
+                  "mpirun --map-by ppr:{}:node"},
+    TaskVariables{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK",
+                  "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID", "jsrun --rs_per_host 1 --tasks_per_rs {}"},
+    TaskVariables{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
+                  "flux run --tasks-per-node={}"},
+    TaskVariables{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn {}"}};
 
 /// The tasks on this host. Where only nodes are counted: those of the fullest node at least. Where nothing is: all.
 int tasks_here(const Environment& environment, const TaskVariables& names, int tasks) {
@@ -38,17 +43,46 @@ int tasks_here(const Environment& environment, const TaskVariables& names, int t
   return nodes.known() ? (tasks + nodes.value - 1) / nodes.value : tasks;
 }
 
+/// The node follows from the ranks where each host has as many, in order. Where it is otherwise at least one of the
+/// tasks sees that, refuses and so ends all.
+std::optional<TaskPlace> task_place(const TaskVariables& names, const Environment& environment, int tasks, int here) {
+  const int rank = reported_index(environment, names.rank).value;
+  const Reported<int> local_rank = reported_index(environment, names.local_rank);
+  const Reported<int> local_size = reported_count(environment, names.local_size);
+  const bool is_counted = !local_size.known() || local_size.value == here;
+  const bool is_in_order = rank < tasks && tasks % here == 0 && local_rank.known() && rank % here == local_rank.value;
+  if (here == 1 || !is_counted || !is_in_order) return std::nullopt;
+  const int nodes = tasks / here;
+  return TaskPlace{.rank = rank,
+                   .ranks = tasks,
+                   .local_rank = local_rank.value,
+                   .ranks_here = here,
+                   .node_rank = rank / here,
+                   .nodes = nodes,
+                   .ranks_by_node = std::vector<int>(static_cast<std::size_t>(nodes), here),
+                   .starter = names.starter};
+}
+
+void take_task(ManagedJob& job, TaskPlace task, const TaskVariables& names) {
+  job.nodes = {task.nodes, *names.local_size == '\0' ? names.nodes : names.local_size};
+  job.node_rank = {task.node_rank, names.rank};
+  if (task.nodes == 1) job.host = {"127.0.0.1", job.nodes.by};
+  job.derives_host = true;
+  job.task = std::move(task);
+}
+
 ManagedJob job_of(const TaskVariables& names, const Environment& environment) {
   ManagedJob job;
   job.manager = names.manager;
   const Reported<int> tasks = reported_count(environment, names.size);
   job.tasks = tasks.value;
   job.tasks_here = tasks_here(environment, names, tasks.value);
-  job.one_a_node = names.one_a_node;
+  job.starter = names.starter;
   if (job.tasks_here == 1) {
     job.nodes = tasks;
     job.node_rank = reported_index(environment, names.rank);
   }
+  if (auto task = task_place(names, environment, job.tasks, job.tasks_here)) take_task(job, std::move(*task), names);
   const Reported<std::string> name = reported_text(environment, names.job);
   if (!name.known()) return job;
   job.run_name = name.value;
@@ -80,7 +114,12 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view) {
   const TaskVariables* const names = starter_of(view.environment);
   if (names == nullptr) return std::nullopt;
   ManagedJob job = job_of(*names, view.environment);
-  if (job.manager == "jsrun") take_first_host(job, view);
+  const bool are_all_here = job.task && job.task->nodes == 1;
+  if (job.manager == "jsrun" && !are_all_here) take_first_host(job, view);
+  if (are_all_here && job.run_name.empty() && view.pmi_proxy) {
+    job.run_name = "hydra-" + std::to_string(*view.pmi_proxy);  // MPICH gives the job no name
+    job.port = {port_for(job.run_name), "PMI_FD"};
+  }
   return job;
 }
 
@@ -91,10 +130,10 @@ std::optional<bool> is_later_mpi_task(const Environment& environment) {
   return has_one_command && environment.get(names->rank) != "0";
 }
 
-bool is_mpi_task_of_a_host(const Environment& environment) {
+bool is_first_mpi_task_of_host(const Environment& environment) {
   const TaskVariables* const names = starter_of(environment);
   if (names == nullptr || names->manager == std::string_view("Flux")) return false;
-  return job_of(*names, environment).tasks_here == 1;
+  return environment.get(names->local_rank).value_or("0") == "0";
 }
 
 }  // namespace lrun::launcher

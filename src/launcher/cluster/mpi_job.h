@@ -6,17 +6,17 @@
 
 namespace lrun::launcher {
 
-/// The job of mpirun, jsrun or flux. With one task per node the rank of the task is that of the node. With several, the
-/// order of the nodes is unknown, and only the number of tasks on this host is set.
-/// \throws UserError  as find_managed_job()
+/// The job of mpirun, jsrun or flux. With one task per node the rank of the task is that of the node. With several,
+/// each task is the launcher of one rank, where the numbers of the tasks tell the node: as many on each, and in order.
+/// Else only the number of tasks on this host is set. \throws UserError  as find_managed_job()
 std::optional<ManagedJob> mpi_job(const ManagerView& view);
 
 /// Whether this is a task of theirs other than the first, and all tasks have one command line. \return empty: it is no
 /// task of theirs.
 std::optional<bool> is_later_mpi_task(const Environment& environment);
 
-/// Whether this is a task of mpirun or jsrun, and the only one of its host. Not of Flux, which gives all tasks the same
+/// Whether this is a task of mpirun or jsrun, and the first of its host. Not of Flux, which gives all tasks the same
 /// environment.
-bool is_mpi_task_of_a_host(const Environment& environment);
+bool is_first_mpi_task_of_host(const Environment& environment);
 
 }  // namespace lrun::launcher

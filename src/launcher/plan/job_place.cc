@@ -44,18 +44,18 @@ const std::string& or_source(const std::string& by, const Allocation& allocation
                   "remove one of them; '--num_nodes', '--node-rank' and '--rdzv-endpoint' override both");
 }
 
-/// Each of several launchers on a host would start all workers of the host.
+/// Each of several launchers on a host would start all workers of the host, where it does not know its place.
 void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& request) {
   const JobPlace& job = *allocation.job;
-  if (job.tasks_here <= 1) return;
+  if (job.tasks_here <= 1 || job.task) return;
   const std::string devices = request.devices.given() ? text_of(request.devices.value) : text_of(job.tasks_here);
   const bool one_host = job.tasks == job.tasks_here;
-  const std::string line = one_host ? fmt::format("lrun --devices {} …", devices)
-                                    : fmt::format("{} lrun --devices {} …", job.one_a_node, devices);
   const UserError error(
-      fmt::format("{} starts {} tasks on this host, and each is an lrun that would start all workers of the host",
+      fmt::format("{} starts {} tasks on this host, and nothing tells lrun their places: that takes as many tasks on "
+                  "each host, numbered host by host",
                   allocation.source, job.tasks_here),
-      fmt::format("write '{}', or give '--standalone' to every lrun that should run by itself", line));
+      fmt::format("write '{}', or give '--standalone' to every lrun that should run by itself",
+                  starter_line(job.starter, one_host ? 1 : 2, 1, "--devices " + devices)));
   if (one_host) throw ErrorOfAllTasks(error);
   throw error;
 }
@@ -104,7 +104,7 @@ void refuse_missing_endpoint(const Allocation& allocation, const LaunchRequest& 
   const std::string host = job.node_rank == 0 ? allocation.nodes.front().name : "HOST";
   const std::string which = job.node_rank == 0 ? "this is node rank 0" : "HOST is that of node rank 0";
   throw UserError(fmt::format("{} gives {} launchers their ranks, but no rendezvous endpoint", allocation.source,
-                              request.num_nodes.value),
+                              job.task ? job.task->ranks : request.num_nodes.value),
                   fmt::format("give each '--rdzv-endpoint {}:29500', or MASTER_ADDR={}; {}", host, host, which));
 }
 
@@ -123,18 +123,19 @@ void check_spares(const LaunchRequest& request, const Allocation& allocation, bo
   const Setting<int>& spares = request.spares;
   if (!spares.given()) return;
   const std::string asked = fmt::format("'{} {}'", spares.origin, spares.value);
-  if (takes_part && allocation.job->task) {
-    throw UserError(
-        fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
-        fmt::format("write '{}'", srun_line(allocation.job->task->nodes, 1, fmt::format("--spares {}", spares.value))));
+  const int nodes = nodes_of(allocation);
+  if (takes_part && allocation.job->task && nodes > 1) {
+    throw UserError(fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
+                    fmt::format("write '{}'", starter_line(allocation.job->starter, allocation.job->task->nodes, 1,
+                                                           fmt::format("--spares {}", spares.value))));
   }
-  if (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes)) {
+  const bool has_task = allocation.job && allocation.job->task;
+  if (has_task || (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes))) {
     throw UserError(
         fmt::format("{}: spares need a job of several nodes", asked),
         "ask Slurm for more nodes; where you start lrun on each node yourself, extra nodes beyond '--num_nodes' "
         "become spares");
   }
-  const int nodes = nodes_of(allocation);
   if (spares.value < nodes) return;
   throw UserError(fmt::format("{}: {} has {} nodes, and at least one has to work", asked, allocation.source, nodes),
                   fmt::format("write '--spares {}'", nodes - 1));
@@ -241,7 +242,7 @@ void take_task(LaunchRequest& request, const Allocation& allocation) {
     throw UserError(fmt::format("'{}': {} starts one launcher per rank, so that their number is fixed",
                                 request.num_nodes.origin, allocation.source),
                     fmt::format("write '{}' for nodes that come and go",
-                                srun_line(task.nodes, 1, request.num_nodes.origin + " MIN:MAX")));
+                                starter_line(task.starter, task.nodes, 1, request.num_nodes.origin + " MIN:MAX")));
   }
   request.rendezvous.task = task;
 }
@@ -252,7 +253,9 @@ bool takes_part(const LaunchRequest& request, const Allocation& allocation) {
   const JobPlace& job = *allocation.job;
   if (!job.knows_nodes && job.tasks_here == 1) return request.num_nodes.value > 1;
   if (!is_by_hand(request)) return true;
-  return job.tasks_here == 1 && static_cast<int>(allocation.nodes.size()) == request.num_nodes.value;
+  // Several launchers on a host that are to be nodes of it are the user's.
+  const bool has_nodes = job.tasks_here == 1 || allocation.nodes.size() > 1;
+  return has_nodes && static_cast<int>(allocation.nodes.size()) == request.num_nodes.value;
 }
 
 }  // namespace
@@ -272,9 +275,11 @@ bool leaves_anything_to_manager(const LaunchRequest& request) {
 
 namespace {
 
-/// The number of workers on a node follows from nothing that the user says, nor from GPUs.
+/// The number of workers on a node follows from nothing that the user says, nor from GPUs. mpirun in a batch script has
+/// started the tasks that the user wants.
 bool leaves_workers_to_manager(const LaunchRequest& request, const Allocation& allocation) {
-  const bool says = request.devices.given() || request.nproc_per_node.given() || request.standalone;
+  const bool has_tasks = allocation.job && !allocation.job->starter.empty();
+  const bool says = request.devices.given() || request.nproc_per_node.given() || request.standalone || has_tasks;
   const std::vector<Gpu>& gpus = allocation.nodes.front().gpus.gpus;
   const bool on_cpus =
       request.accelerator.value.value_or(gpus.empty() ? DeviceKind::kCpu : DeviceKind::kGpu) == DeviceKind::kCpu;

@@ -1,5 +1,5 @@
-// A run in which Slurm starts a launcher for each rank. A LaunchRequest with its TaskPlace comes in; the devices of the
-// rank's node go out, and later the plan for this one rank. run_nodes and make_plan() call it.
+// A run in which a manager starts a launcher for each rank. A LaunchRequest with its TaskPlace comes in; the devices of
+// the rank's node go out, and later the plan for this one rank. run_nodes and make_plan() call it.
 #include "plan/task_place.h"
 
 #include <fmt/format.h>
@@ -18,21 +18,26 @@ std::string launchers_here(const TaskPlace& task) {
                               : fmt::format("{} launchers of one rank each", task.ranks_here);
 }
 
+std::string line_for(const TaskPlace& task, std::size_t tasks_a_node, const std::string& options = {}) {
+  return starter_line(task.starter, task.nodes, tasks_a_node, options);
+}
+
 UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   return UserError(
       fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-      fmt::format("leave it out, or write '{}'", srun_line(task.nodes, 1, asked.origin + " " + text_of(asked.value))));
+      fmt::format("leave it out, or write '{}'", line_for(task, 1, asked.origin + " " + text_of(asked.value))));
 }
 
 [[noreturn]] void refuse_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   throw wrong_count(task, asked, wants);
 }
 
-/// The user gives a plain count, and every node has the same number of launchers.
-bool is_wrong_everywhere(const DeviceRequest& devices, const TaskPlace& task) {
+/// An error that follows from the number of launchers here: each of them finds it where every node has as many.
+[[noreturn]] void refuse_number(const TaskPlace& task, const UserError& error) {
   const std::vector<int>& ranks = task.ranks_by_node;
-  return devices.kind == DeviceRequest::Kind::kCount &&
-         std::all_of(ranks.begin(), ranks.end(), [&](int count) { return count == task.ranks_here; });
+  const bool is_everywhere = std::all_of(ranks.begin(), ranks.end(), [&](int n) { return n == task.ranks_here; });
+  if (is_everywhere) throw ErrorOfAllTasks(error);
+  throw error;
 }
 
 /// Each launcher has one process, and torchrun's ways to count more make no sense.
@@ -51,7 +56,7 @@ void refuse_tpus(const LaunchRequest& request) {
   const TaskPlace& task = *request.rendezvous.task;
   throw UserError(fmt::format("strategy 'tpu' starts all workers of a node from one launcher, and this node has {}",
                               launchers_here(task)),
-                  fmt::format("write '{}'", srun_line(task.nodes, 1, fmt::format("--devices {}", task.ranks_here))));
+                  fmt::format("write '{}'", line_for(task, 1, fmt::format("--devices {}", task.ranks_here))));
 }
 
 std::size_t usable_gpus(const LaunchRequest& request, const AllocatedNode& node) {
@@ -64,13 +69,12 @@ void refuse_idle_task_gpus(const TaskPlace& task, std::size_t gpus, std::size_t 
   const std::string devices = fmt::format("--devices {}", ranks);
   throw UserError(fmt::format("{} of this node would be idle: {} were given to {}", counted(gpus - ranks, "GPU"), gpus,
                               launchers_here(task)),
-                  fmt::format("write '{}' for one rank per GPU, or 'lrun {} …'", srun_line(task.nodes, gpus), devices));
+                  fmt::format("write '{}' for one rank per GPU, or 'lrun {} …'", line_for(task, gpus), devices));
 }
 
 void refuse_missing_gpus(const TaskPlace& task, std::size_t gpus) {
-  throw UserError(
-      fmt::format("this node has {}, and {}", counted(gpus, "GPU"), launchers_here(task)),
-      fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", srun_line(task.nodes, gpus)));
+  throw UserError(fmt::format("this node has {}, and {}", counted(gpus, "GPU"), launchers_here(task)),
+                  fmt::format("write '{}', or 'lrun --accelerator cpu …' for ranks on CPUs", line_for(task, gpus)));
 }
 
 /// The count with the origin of the user's own setting, if there is one.
@@ -92,13 +96,15 @@ Setting<DeviceRequest> devices_of_node(const LaunchRequest& request, std::size_t
   return counted_by_launchers(request.devices, task.ranks_here);
 }
 
-/// With --gpus-per-task and --gpu-bind Slurm shows each launcher only its own GPU.
+/// With --gpus-per-task and --gpu-bind Slurm shows each launcher only its own GPU, and so does jsrun.
 DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::size_t gpus) {
   const TaskPlace& task = *request.rendezvous.task;
   const Setting<DeviceRequest> written = request.devices;
   if (gpus > 1 && !request.devices.given()) {
     throw UserError(fmt::format("each launcher of one rank is given {} and uses one", counted(gpus, "GPU")),
-                    "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'");
+                    task.starter.empty()
+                        ? "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'"
+                        : "show each one GPU, or write 'lrun --devices 1 …'");
   }
   const auto count = written.value.number();
   if (count && *count != 1 && *count != task.ranks_here) refuse_count(task, written, "");
@@ -119,6 +125,18 @@ std::string srun_line(int nodes, std::size_t tasks_a_node, const std::string& op
                      options.empty() ? "" : options + " ");
 }
 
+std::string starter_line(const std::string& starter, int nodes, std::size_t tasks_a_node, const std::string& options) {
+  if (starter.empty()) return srun_line(nodes, tasks_a_node, options);
+  std::string start = starter;
+  if (nodes == 1) {
+    start = tasks_a_node == 1 ? "" : starter.substr(0, starter.find(" -")) + " -n {}";
+  }
+  if (const auto number = start.find("{}"); number != std::string::npos) {
+    start.replace(number, 2, std::to_string(tasks_a_node)).append(" ");
+  }
+  return fmt::format("{}lrun {}…", start, options.empty() ? "" : options + " ");
+}
+
 DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& node, int gpus_given) {
   const TaskPlace& task = *request.rendezvous.task;
   refuse_tpus(request);
@@ -134,9 +152,8 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
   choice.asked = request.devices;
   if (choice.devices.size() != static_cast<std::size_t>(task.ranks_here)) {
     const std::string makes = fmt::format(" makes {} here", counted(choice.devices.size(), "rank"));
-    if (is_wrong_everywhere(request.devices.value, task)) {
-      throw ErrorOfAllTasks(wrong_count(task, request.devices, makes));
-    }
+    const bool is_count = request.devices.value.kind == DeviceRequest::Kind::kCount;  // hosts differ in their GPUs
+    if (is_count) refuse_number(task, wrong_count(task, request.devices, makes));
     refuse_count(task, request.devices, makes);
   }
   return choice;
@@ -145,9 +162,10 @@ DeviceChoice choose_for_task(const LaunchRequest& request, const AllocatedNode& 
 void place_task(const TaskPlace& task, LaunchPlan& plan) {
   NodePlan& node = plan.nodes.front();
   if (node.workers.size() != static_cast<std::size_t>(task.ranks_here)) {
-    throw UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}",
-                                text_of(plan.strategy.value), launchers_here(task)),
-                    fmt::format("write '{}'", srun_line(task.nodes, 1, fmt::format("--devices {}", task.ranks_here))));
+    refuse_number(
+        task, UserError(fmt::format("strategy '{}' has one process on a node, and this node has {}",
+                                    text_of(plan.strategy.value), launchers_here(task)),
+                        fmt::format("write '{}'", line_for(task, 1, fmt::format("--devices {}", task.ranks_here)))));
   }
   plan.world_size = task.ranks;
   plan.num_nodes = task.nodes;

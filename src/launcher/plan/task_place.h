@@ -29,6 +29,11 @@ class ErrorOfAllTasks : public UserError {
 /// the number with which the job was submitted.
 std::string srun_line(int nodes, std::size_t tasks_a_node, const std::string& options = {});
 
+/// The same in the words of the job's manager.
+/// \param starter  as JobPlace::starter
+std::string starter_line(const std::string& starter, int nodes, std::size_t tasks_a_node,
+                         const std::string& options = {});
+
 /// The devices of a node on which the manager starts a launcher for each rank: one per rank, in the order of the local
 /// ranks. A launcher that sees only a part of the node's GPUs takes the first of them, and assumes the same of the
 /// others.

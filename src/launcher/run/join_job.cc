@@ -20,6 +20,7 @@
 
 #include "base/child_query.h"
 #include "base/clock.h"
+#include "base/nearest.h"
 #include "base/sha256.h"
 #include "base/shortened.h"
 #include "base/user_error.h"
@@ -269,11 +270,12 @@ class Rejections : public JobEvents {
 /// The settings that must be equal on all nodes, because each node decides by them.
 std::string settings_text(const LaunchPlan& plan) {
   const int spares = plan.rendezvous->spares;
-  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}", text_of(plan.strategy.value),
+  return fmt::format("--strategy {}, --max-restarts {}, --restart-backoff {}, {}{}{}{}", text_of(plan.strategy.value),
                      plan.max_restarts.value, format_duration(plan.restart_backoff.value),
                      plan.personality.repeats_identical ? "--compat=torchrun" : "--compat=lrun",
                      plan.rank_0_hosts_store ? ", TORCH_DISABLE_SHARE_RDZV_TCP_STORE" : "",
-                     spares > 0 ? fmt::format(", --spares {}", spares) : "");
+                     spares > 0 ? fmt::format(", --spares {}", spares) : "",
+                     plan.is_of_one_rank ? fmt::format(", ranks on {}", counted(plan.num_nodes, "node")) : "");
 }
 
 /// The command by which the leader tells two jobs at one rendezvous apart. Programs written for torchrun may get

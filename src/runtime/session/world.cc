@@ -10,7 +10,7 @@
 #include "base/environment.h"
 #include "base/numeric_address.h"
 #include "base/whole_number.h"
-#include "runtime/session/pmi_proxy.h"
+#include "process/pmi_proxy.h"
 #include "runtime/session/starter_endpoint.h"
 
 namespace lrun {
@@ -224,7 +224,7 @@ void read_run(World& world, const Reader& reader) {
 World World::from_environment() {
   Variables variables = Environment::of_this_process().variables();
   const auto descriptor = variables.find("PMI_FD");
-  const auto proxy = descriptor == variables.end() ? std::nullopt : detail::pmi_proxy(descriptor->second);
+  const auto proxy = descriptor == variables.end() ? std::nullopt : pmi_proxy(descriptor->second);
   if (proxy) variables.insert_or_assign(std::string(detail::kPmiProxyVariable), std::to_string(*proxy));
   return from_variables(variables);
 }

@@ -1,14 +1,9 @@
 #include <gtest/gtest.h>
 #include <lrun/error.h>
 #include <lrun/world.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string>
-
-#include "base/fd.h"
-#include "runtime/session/pmi_proxy.h"
 
 namespace lrun::detail {
 namespace {
@@ -297,18 +292,6 @@ TEST(World, KnowsTheJobOfMpichByTheProcessThatStartedItsTasksHere) {
       "environment variable 'MASTER_ADDR' is missing: mpirun starts 4 tasks on several hosts and tells none where "
       "rank 0 is; start lrun once a host, 'mpiexec -ppn 1 -genv MASTER_ADDR HOST lrun …', or give MASTER_ADDR and "
       "MASTER_PORT to all tasks");
-}
-
-TEST(PmiProxy, IsTheProcessThatMadeTheSocket) {
-  int ends[2] = {};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  const Fd here(ends[0]);
-  EXPECT_EQ(pmi_proxy(std::to_string(ends[1])), ::getpid());
-  ::close(ends[1]);
-  EXPECT_EQ(pmi_proxy(std::to_string(ends[1])), std::nullopt) << "closed";
-  const Pipe pipe = make_pipe();
-  EXPECT_EQ(pmi_proxy(std::to_string(pipe.read.get())), std::nullopt) << "no socket";
-  for (const char* const text : {"", "-1", "x", "99999999999"}) EXPECT_EQ(pmi_proxy(text), std::nullopt) << text;
 }
 
 TEST(World, NamesTheVariableThatIsWrong) {

@@ -31,11 +31,18 @@ class FakeNode {
     return *this;
   }
 
+  FakeNode& with_pmi_proxy(int pid) {
+    pmi_proxy_ = pid;
+    return *this;
+  }
+
   [[nodiscard]] ManagerView view() const {
-    return {environment_, "here", [this](const std::string& path) {
+    return {environment_, "here",
+            [this](const std::string& path) {
               const auto found = files_.find(path);
               return found == files_.end() ? std::string() : found->second;
-            }};
+            },
+            pmi_proxy_};
   }
   [[nodiscard]] std::optional<ManagedJob> job() const { return find_managed_job(view()); }
 
@@ -52,6 +59,7 @@ class FakeNode {
  private:
   Environment environment_;
   std::map<std::string, std::string> files_;
+  std::optional<int> pmi_proxy_;
 };
 
 /// 'Open MPI: node 1 of 2 at h1:29500', '?' for unknown values.

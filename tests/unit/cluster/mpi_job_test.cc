@@ -59,15 +59,69 @@ TEST(MpiJob, IsKnownOfMpichJsrunAndFluxToo) {
   EXPECT_EQ(text_of(flux.job()), "Flux: node 1 of 2 at n0:" + std::to_string(port_for("f2Xy")));
 }
 
-TEST(MpiJob, WithSeveralTasksOnAHostTellsHowMany) {
-  const auto crowded = second_of_three().with("OMPI_COMM_WORLD_LOCAL_SIZE", "2").job();
-  EXPECT_EQ(crowded->tasks_here, 2);
-  EXPECT_EQ(crowded->tasks, 3);
-  EXPECT_FALSE(crowded->nodes.known());
+/// Task 5 of `mpirun -np 8 -H h1:4,h2:4`.
+FakeNode sixth_of_eight() {
+  return second_of_three()
+      .with("OMPI_COMM_WORLD_RANK", "5")
+      .with("OMPI_COMM_WORLD_SIZE", "8")
+      .with("OMPI_COMM_WORLD_LOCAL_RANK", "1")
+      .with("OMPI_COMM_WORLD_LOCAL_SIZE", "4")
+      .with("OMPI_MCA_orte_num_nodes", "2");
+}
+
+TEST(MpiJob, WithSeveralTasksOnAHostGivesEachThePlaceOfARank) {
+  const auto job = sixth_of_eight().with("MASTER_ADDR", "h1").job();
+  ASSERT_TRUE(job && job->task);
+  EXPECT_EQ(*job->task, (TaskPlace{5, 8, 1, 4, 1, 2, {4, 4}, "mpirun --map-by ppr:{}:node"}));
+  EXPECT_EQ(text_of(job), "Open MPI: node 1 of 2 at h1:" + std::to_string(port_for("3407872001")));
+  EXPECT_FALSE(job->is_of_one());
+  EXPECT_EQ(text_of(sixth_of_eight().job()), "Open MPI: node 1 of 2 at ?:" + std::to_string(port_for("3407872001")));
+  const FakeNode flux({{"FLUX_TASK_RANK", "3"},
+                       {"FLUX_TASK_LOCAL_ID", "1"},
+                       {"FLUX_JOB_SIZE", "4"},
+                       {"FLUX_JOB_NNODES", "2"},
+                       {"FLUX_JOB_ID", "f2Xy"},
+                       {"PMI_RANK", "3"},
+                       {"PMI_SIZE", "4"}});
+  EXPECT_EQ(flux.job()->task, (TaskPlace{3, 4, 1, 2, 1, 2, {2, 2}, "flux run --tasks-per-node={}"}));
+}
+
+TEST(MpiJob, WithAllTasksOnOneHostMeetsThere) {
+  const auto jsrun = FakeNode({{"JSM_NAMESPACE_RANK", "1"},
+                               {"JSM_NAMESPACE_SIZE", "2"},
+                               {"JSM_NAMESPACE_LOCAL_RANK", "1"},
+                               {"JSM_NAMESPACE_LOCAL_SIZE", "2"},
+                               {"LSB_JOBID", "4242"},
+                               {"LSB_DJOB_RANKFILE", "/ranks"}})
+                         .with_file("/ranks", "login\nc1\nc1\n")
+                         .job();
+  EXPECT_EQ(text_of(jsrun), "jsrun: node 0 of 1 at 127.0.0.1:" + std::to_string(port_for("4242")));
+  EXPECT_FALSE(jsrun->is_of_one()) << "two launchers have to meet";
+  FakeNode mpich({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}});
+  EXPECT_EQ(text_of(mpich.job()), "MPICH: node 0 of 1 at 127.0.0.1:?");
+  const auto named = mpich.with_pmi_proxy(77).job();
+  EXPECT_EQ(text_of(named), "MPICH: node 0 of 1 at 127.0.0.1:" + std::to_string(port_for("hydra-77")));
+  EXPECT_EQ(named->run_name, "hydra-77");
+  EXPECT_EQ(mpich.with("MASTER_ADDR", "127.0.0.1").job()->host, (Reported<std::string>{"127.0.0.1", "MASTER_ADDR"}));
+  EXPECT_EQ(mpich.with("MASTER_ADDR", "here").job()->host.value, "here");
+}
+
+TEST(MpiJob, WithSeveralTasksWhosePlacesAreUnknownTellsHowMany) {
+  const auto is_placed = [](const FakeNode& node) { return node.job()->task.has_value(); };
+  const auto uneven = sixth_of_eight().with("OMPI_COMM_WORLD_SIZE", "6").job();
+  EXPECT_EQ(uneven->tasks_here, 4);
+  EXPECT_EQ(uneven->tasks, 6);
+  EXPECT_FALSE(uneven->task) << "the other host has two";
+  EXPECT_FALSE(uneven->nodes.known());
+  EXPECT_TRUE(is_placed(sixth_of_eight()));
+  EXPECT_FALSE(is_placed(sixth_of_eight().with("OMPI_COMM_WORLD_LOCAL_RANK", "2"))) << "mpirun --map-by node";
+  EXPECT_FALSE(is_placed(sixth_of_eight().without("OMPI_COMM_WORLD_LOCAL_RANK")));
   const auto elsewhere = second_of_three().with("OMPI_MCA_orte_num_nodes", "2").job();
   EXPECT_EQ(elsewhere->tasks_here, 2) << "three tasks on two nodes, of which this one has one";
+  EXPECT_FALSE(elsewhere->task);
   const auto uncounted = FakeNode({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).job();
   EXPECT_EQ(uncounted->tasks_here, 2) << "nothing says that they are on several hosts";
+  EXPECT_FALSE(uncounted->task);
 }
 
 TEST(MpiJob, LeavesToItsFirstTaskWhatIsWrongInTheLineOfAll) {
@@ -87,10 +141,11 @@ TEST(MpiJob, LeavesToItsFirstTaskWhatIsWrongInTheLineOfAll) {
 }
 
 TEST(MpiJob, HasATaskThatMaySpeakForItsHost) {
-  const auto is_alone = [](const FakeNode& node) { return is_mpi_task_of_a_host(node.view().environment); };
-  EXPECT_TRUE(is_alone(second_of_three()));
-  EXPECT_FALSE(is_alone(second_of_three().with("OMPI_COMM_WORLD_LOCAL_SIZE", "2")));
-  EXPECT_FALSE(is_alone(FakeNode({{"HOME", "/"}}))) << "no task";
+  const auto is_first = [](const FakeNode& node) { return is_first_mpi_task_of_host(node.view().environment); };
+  EXPECT_TRUE(is_first(second_of_three()));
+  EXPECT_FALSE(is_first(sixth_of_eight()));
+  EXPECT_TRUE(is_first(sixth_of_eight().with("OMPI_COMM_WORLD_LOCAL_RANK", "0")));
+  EXPECT_FALSE(is_first(FakeNode({{"HOME", "/"}}))) << "no task";
 }
 
 /// The refusal of detect_allocation().

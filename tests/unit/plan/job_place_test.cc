@@ -243,6 +243,9 @@ TEST(JobPlace, OfABatchScriptHasAWorkerForEachTaskThatItAskedFor) {
   other = silent;
   other.compat = Compat::kTorchrun;
   EXPECT_FALSE(workers(other, 4).given());
+  Allocation of_mpirun = script;
+  of_mpirun.job.emplace().starter = "mpirun --map-by ppr:{}:node";
+  EXPECT_FALSE(with_tasks_asked(silent, of_mpirun, 4).nproc_per_node.given()) << "these are the tasks";
   script.nodes.front() = gpu_node(4);
   EXPECT_FALSE(workers(silent, 4).given()) << "idle GPUs are refused with the line to type";
   other = silent;
@@ -274,7 +277,7 @@ Allocation tasks_of_three(int node_rank) {
   tasks.job = JobPlace{"77", "", 0, node_rank};
   tasks.job->nodes_by = "SIZE";
   tasks.job->node_rank_by = "TASK";
-  tasks.job->one_a_node = "mpirun --map-by ppr:1:node";
+  tasks.job->starter = "mpirun --map-by ppr:{}:node";
   return tasks;
 }
 
@@ -349,12 +352,17 @@ TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
   EXPECT_TRUE(refusal_by(request, with_master).starts_with("'PET_MASTER_ADDR=n2', and 'MASTER_ADDR=n1'; "));
 }
 
-TEST(JobPlace, OfSeveralTasksOnAHostIsRefusedWithTheLineToType) {
+TEST(JobPlace, OfSeveralTasksOnAHostIsRefusedWhereNothingTellsWhichRankEachIs) {
   Allocation crowded = tasks_of_three(0);
   crowded.job->tasks_here = 2;
   crowded.job->tasks = 4;
   EXPECT_THAT(refusal_by(request_for(""), crowded),
               mentions({"2 tasks", "'mpirun --map-by ppr:1:node lrun --devices 2 …'", "'--standalone'"}));
+  crowded.job->task = TaskPlace{0, 4, 0, 2, 0, 2, {2, 2}, crowded.job->starter};
+  EXPECT_THAT(refusal_by(request_for(""), crowded), mentions({"4 launchers", "'--rdzv-endpoint here:29500'"}));
+  crowded.job->host = "here";
+  EXPECT_EQ(placed(request_for(""), crowded).rendezvous.task, crowded.job->task);
+  crowded.job->task.reset();
   crowded.job->tasks = 2;
   EXPECT_THAT(refusal_by(request_for("8"), crowded), mentions({"2 tasks", "'lrun --devices 8 …'", "'--standalone'"}));
 }

@@ -179,6 +179,19 @@ TEST(TaskPlace, RefusesRanksThatLaunchersHaveAlready) {
             "write 'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 lrun --devices auto …'");
 }
 
+TEST(TaskPlace, RefusesInTheWordsOfItsManager) {
+  Allocation allocation = task_on(cpu_node());
+  for (const auto& [starter, line] : {std::pair("mpirun --map-by ppr:{}:node", "mpirun --map-by ppr:1:node lrun "),
+                                      std::pair("mpiexec -ppn {}", "mpiexec -ppn 1 lrun ")}) {
+    allocation.job->starter = allocation.job->task->starter = starter;
+    EXPECT_THAT(refusal_in(allocation, request_for("3")), mentions({"write '" + std::string(line) + "--devices 3 …'"}));
+  }
+  EXPECT_EQ(starter_line("flux run --tasks-per-node={}", 2, 8), "flux run --tasks-per-node=8 lrun …");
+  EXPECT_EQ(starter_line("flux run --tasks-per-node={}", 1, 8), "flux run -n 8 lrun …");
+  EXPECT_EQ(starter_line("mpirun --map-by ppr:{}:node", 1, 1, "-n 4"), "lrun -n 4 …") << "needs no mpirun";
+  EXPECT_EQ(starter_line("", 1, 1, "-n 4"), "srun --nodes=1 --ntasks=1 --ntasks-per-node=1 lrun -n 4 …");
+}
+
 TEST(TaskPlace, RefusesGpusThatWouldBeIdleOrAreMissing) {
   EXPECT_THAT(refusal_in(task_on(gpu_node(8), 8), request_for("")),
               mentions({"4 GPUs", "8", "4 launchers", "'srun --nodes=2 --ntasks=16 --ntasks-per-node=8 lrun …'",

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace lrun::detail {
+namespace lrun::inline core {
 
 /// The process that started this host's tasks of a job of MPICH's or Intel's mpiexec, which gives the job no name. It
 /// has the other end of the socket that each task got from it, also through a shell in between. The kernel knows which
@@ -14,4 +14,4 @@ namespace lrun::detail {
 /// \return nothing if it is no such socket, was closed, or comes from outside of a container.
 std::optional<pid_t> pmi_proxy(std::string_view descriptor);
 
-}  // namespace lrun::detail
+}  // namespace lrun::inline core

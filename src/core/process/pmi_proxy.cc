@@ -1,10 +1,10 @@
-#include "runtime/session/pmi_proxy.h"
+#include "process/pmi_proxy.h"
 
 #include <sys/socket.h>
 
 #include "base/whole_number.h"
 
-namespace lrun::detail {
+namespace lrun::inline core {
 
 std::optional<pid_t> pmi_proxy(std::string_view descriptor) {
   const auto fd = natural_number(descriptor);
@@ -15,4 +15,4 @@ std::optional<pid_t> pmi_proxy(std::string_view descriptor) {
   return creator.pid;
 }
 
-}  // namespace lrun::detail
+}  // namespace lrun::inline core
