@@ -46,6 +46,13 @@ if command -v mpirun.openmpi > /dev/null; then
   grep -q "Open MPI .*2 launchers.* rendezvous endpoint" "$out/err" || fail "who misses an address?"
   run 0 "${mpirun[@]}" -np 4 -x MASTER_ADDR=h1 "$lrun" --output raw sh -c "$show"
   two_nodes "Open MPI with a task a rank"
+  printf '%s\n' h1 h1 h2 h2 > "$out/nodes"
+  run 0 env PBS_NODEFILE="$out/nodes" "${mpirun[@]}" -x PBS_NODEFILE -np 4 "$lrun" --output raw sh -c "$show"
+  two_nodes "Open MPI with a list of hosts"
+  printf '%s\n' h2 h2 h1 h1 > "$out/nodes"
+  run 125 env PBS_NODEFILE="$out/nodes" "${mpirun[@]}" -x PBS_NODEFILE -np 4 "$lrun" true
+  [ "$(grep -c "PBS_NODEFILE begins with 'h2', but Open MPI has started node rank 0 on 'h1'" "$out/err")" = 1 ] ||
+    fail "a list that begins with another host is not explained"
   run 0 "${mpirun[@]}" -np 2 "$lrun" --output raw sh -c "$show"
   grep -qx "rank 1/2 local 1 node 0" "$out/out" || fail "Open MPI: two tasks on one host do not meet"
   # shellcheck disable=SC2016 # expanded by the workers

@@ -114,13 +114,21 @@ void check_agreement(const ManagedJob& job, const SlurmStep& step) {
 }
 
 /// The rendezvous is on node rank 0. mpirun starts launchers on hosts, so MASTER_ADDR cannot be a service or a
-/// forwarded port that stands for that host.
+/// forwarded port that stands for that host. With -H it may start them on other hosts than the scheduler's first.
 void refuse_foreign_master(const ManagedJob& job, const Questions& questions) {
   const int first = job.task ? job.task->rank : job.node_rank.value;
   const bool counts = job.numbers_tasks() && job.node_rank.known() && first == 0;
-  const bool by_variable = job.host.by == "MASTER_ADDR" && questions.names.empty();  // else the user names the host
-  if (!counts || !by_variable || !is_of_another_host(job.host.value)) return;
+  const bool by_variable = job.host.by == "MASTER_ADDR";
+  const bool is_asked = (by_variable || job.derives_host) && questions.names.empty();  // else the user names the host
+  if (!counts || !is_asked || !is_of_another_host(job.host.value)) return;
   const std::string own = own_host_name();
+  if (!by_variable) {
+    throw UserError(
+        fmt::format("{} begins with '{}', but {} has started node rank 0 on '{}', where the rendezvous has "
+                    "to be",
+                    job.host.by, job.host.value, job.manager, own),
+        fmt::format("set 'MASTER_ADDR={}' for all tasks, or give each '--rdzv-endpoint {}:29500'", own, own));
+  }
   throw UserError(fmt::format("'MASTER_ADDR={}' is another host than '{}', where {} has started node rank 0 and the "
                               "rendezvous has to be",
                               job.host.value, own, job.manager),

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cluster/host_lists.h"
+#include "cluster/slurm_lists.h"
 
 namespace lrun::launcher {
 namespace {
@@ -91,11 +92,29 @@ ManagedJob job_of(const TaskVariables& names, const Environment& environment) {
 }
 
 /// The file of jsrun begins with the node on which it was typed, which has no tasks.
-void take_first_host(ManagedJob& job, const ManagerView& view) {
+Reported<std::string> first_host_of_jsrun(const ManagerView& view) {
   const Reported<std::string> path = reported_text(view.environment, "LSB_DJOB_RANKFILE");
-  if (!path.known()) return;
+  if (!path.known()) return {};
   const std::vector<std::string> hosts = hosts_in_lines(view.read(path.value));
-  if (hosts.size() > 1) job.host = {hosts[1], path.by};
+  return hosts.size() > 1 ? Reported<std::string>{hosts[1], path.by} : Reported<std::string>();
+}
+
+/// The first host that the scheduler gave to the job in which mpirun runs. Rank 0 is there unless the user's words
+/// place it elsewhere, which detect_allocation() notices on the host of rank 0.
+Reported<std::string> first_host_of_scheduler(const ManagerView& view) {
+  if (const auto list = find_listed_hosts(view)) return {list->hosts.front(), list->by};
+  const Reported<std::string> nodes = reported_text(view.environment, "SLURM_JOB_NODELIST");
+  const auto hosts = parse_slurm_hosts(nodes.value);
+  return hosts && hosts->size() > 1 ? Reported<std::string>{hosts->front(), nodes.by} : Reported<std::string>();
+}
+
+void take_first_host(ManagedJob& job, const ManagerView& view) {
+  if (job.manager == "jsrun") {
+    job.host = first_host_of_jsrun(view);
+  } else if (job.manager != "Flux" && job.nodes.known()) {
+    job.host = first_host_of_scheduler(view);
+    job.derives_host = true;
+  }
 }
 
 /// Of the starter that started this launcher; nullptr: none of them.
@@ -115,7 +134,7 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view) {
   if (names == nullptr) return std::nullopt;
   ManagedJob job = job_of(*names, view.environment);
   const bool are_all_here = job.task && job.task->nodes == 1;
-  if (job.manager == "jsrun" && !are_all_here) take_first_host(job, view);
+  if (!are_all_here) take_first_host(job, view);
   if (are_all_here && job.run_name.empty() && view.pmi_proxy) {
     job.run_name = "hydra-" + std::to_string(*view.pmi_proxy);  // MPICH gives the job no name
     job.port = {port_for(job.run_name), "PMI_FD"};

@@ -86,6 +86,15 @@ TEST(MpiJob, WithSeveralTasksOnAHostGivesEachThePlaceOfARank) {
   EXPECT_EQ(flux.job()->task, (TaskPlace{3, 4, 1, 2, 1, 2, {2, 2}, "flux run --tasks-per-node={}"}));
 }
 
+TEST(MpiJob, OnSeveralHostsMeetsOnTheFirstOneOfTheScheduler) {
+  FakeNode pbs = sixth_of_eight().with("PBS_NODEFILE", "/hosts").with_file("/hosts", "h1\nh1\nh2\nh2\n");
+  EXPECT_EQ(pbs.job()->host, (Reported<std::string>{"h1", "PBS_NODEFILE"}));
+  EXPECT_EQ(pbs.with("MASTER_ADDR", "h2").job()->host, (Reported<std::string>{"h2", "MASTER_ADDR"}));
+  FakeNode slurm = second_of_three().with("SLURM_JOB_ID", "7").with("SLURM_JOB_NODELIST", "n[1-3]");
+  EXPECT_EQ(slurm.job()->host, (Reported<std::string>{"n1", "SLURM_JOB_NODELIST"})) << "with a task a node, too";
+  EXPECT_FALSE(slurm.with("SLURM_JOB_NODELIST", "login").job()->host.known()) << "a job of one node";
+}
+
 TEST(MpiJob, WithAllTasksOnOneHostMeetsThere) {
   const auto jsrun = FakeNode({{"JSM_NAMESPACE_RANK", "1"},
                                {"JSM_NAMESPACE_SIZE", "2"},
@@ -168,6 +177,9 @@ TEST(DetectAllocation, RefusesAMasterThatIsNotOnNodeRankZero) {
   first.with("OMPI_COMM_WORLD_RANK", "0");
   EXPECT_EQ(refusal_of(first.with("MASTER_ADDR", "127.0.0.2"), questions), "none");
   EXPECT_EQ(refusal_of(first.with("MASTER_ADDR", "no-such-host.invalid"), questions), "none") << "may come to be known";
+  first.without("MASTER_ADDR").with("SLURM_JOB_NODELIST", "192.0.2.1,192.0.2.2");
+  EXPECT_EQ(refusal_of(first, questions).find("SLURM_JOB_NODELIST begins with '192.0.2.1', but Open MPI has started"),
+            0U);
 }
 
 FakeNode only_task() { return second_of_three().with("OMPI_COMM_WORLD_SIZE", "1").with("OMPI_COMM_WORLD_RANK", "0"); }
