@@ -139,6 +139,11 @@ TEST_F(SparesOfSlurm, AreShown) {
   LrunProcess lrun({"--dry-run", "--spares", "1", "true"}, script());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_TRUE(contains(lrun.out(), "1 node waits")) << lrun.out();
+  EXPECT_EQ(count(lrun.err(),
+                  "lrun: note: a spare can replace a lost node only in a job that was submitted with "
+                  "'--no-kill'"),
+            1U)
+      << lrun.err();
 }
 
 TEST_F(SparesOfSlurm, AreStartedByALineOfSrunThatVerboseShows) {

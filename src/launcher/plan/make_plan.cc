@@ -318,6 +318,12 @@ void add_notes(const Inputs& in, LaunchPlan& plan) {
   if (in.request.dry_run != DryRun::kNo && (plan.num_nodes > 1 || names_hosts(in.request))) {
     plan.notes.emplace_back("planned with this host's GPUs and CPUs; each node uses its own");
   }
+  // Slurm tells neither variables nor scontrol whether it is so: a warning could be wrong.
+  const bool is_explained = in.request.dry_run != DryRun::kNo || in.request.verbosity > 0;
+  if (in.request.spares.value > 0 && is_explained && in.allocation.source.starts_with("Slurm")) {
+    plan.notes.emplace_back(
+        "a spare can replace a lost node only in a job that was submitted with '--no-kill': Slurm ends any other");
+  }
   if (in.run.choices.front().is_own) {
     plan.notes.emplace_back("each rank has GPUs of its own, so LOCAL_RANK is 0 in all of them, as with --isolate-gpus");
   }
