@@ -46,6 +46,11 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
     if (!is_setting(flag)) continue;
     for (const std::string& long_name : long_names_of(flag)) names.push_back(long_name.substr(2));
   }
+  const std::string folded = folded_name("--" + name);
+  const auto beginning = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
+    return name.size() > 2 && folded_name("--" + known).starts_with(folded);
+  });
+  if (beginning != names.end()) throw UserError(problem, did_you_mean(*beginning));
   const bool is_variable = lower_case(name).starts_with("lrun_");
   throw choice_error(
       problem, is_variable ? lower_case(name).substr(5) : name, names,

@@ -148,6 +148,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--debugger", "--debug-rank 0"},
     {"--detach", kInForeground},
     {"--daemon", kInForeground},
+    {"--background", kInForeground},
     {"-it", "'--pty' gives each worker a terminal, and '--stdin' rank 0 the input"},
     {"--report-bindings", "--dry-run"},
     {"--deepspeed", kOfProgram},
@@ -186,6 +187,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--mount", kOfContainer},
     {"--privileged", kOfContainer},
     {"--trainer.devices", "PROGRAM's own stands behind it; '--devices N' is the number of lrun's workers"},
+    {"--nice", "'nice lrun ...' starts lrun and its workers with a lower priority"},
     {"--exclusive", kOfSlurm},
     {"--mem", kOfSlurm},
     {"--mem-per-cpu", kOfSlurm},
@@ -198,7 +200,10 @@ constexpr ForeignName kForeignNames[] = {
     {"--qos", kOfSlurm},
     {"--constraint", kOfSlurm},
     {"--partition", kOfSlurm},
-    {"-p", "a partition is given to sbatch, salloc or srun, which start lrun; '-n' is the number of workers"},
+    {"-p",
+     "a partition is given to sbatch, salloc or srun, and a port of ssh in \"--ssh 'ssh -p 2222'\"; '-n' is the number "
+     "of "
+     "workers"},
     {"--usage", "-h"},
     {"-?", "-h"},
     {"-V", "--version"},

@@ -110,7 +110,7 @@ constexpr Key kKeys[] = {
     {"keep_alive_max_attempt", set_keep_alive_attempts},
     {"cas_backoff_max_seconds", ignore},
     {"store_type", check_store_type},
-    {"timeout", ignore},
+    {"timeout", check_seconds},
     {"rank", ignore},
     {"protocol", set_protocol},
     {"etcd_prefix", set_etcd_prefix},

@@ -29,6 +29,9 @@ struct Found {
     throw UserError(problem, "an option and its value are two words: leave out the quotes around both");
   }
   if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UserError(problem, std::move(hint));
+  if (option.find_first_not_of("0123456789", 1) == std::string::npos) {
+    throw UserError(problem, did_you_mean("-n " + option.substr(1)));
+  }
   const bool is_long = option.starts_with("--");
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {

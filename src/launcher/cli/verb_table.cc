@@ -274,6 +274,8 @@ constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
     {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
+    {VerbRequest::Kind::kReport, "--json",
+     "the folder of a run has it as result.json, and 'lrun runs --json' lists the runs"},
     {VerbRequest::Kind::kReport, "-1", "'lrun runs' names the runs before the last one"},
 };
 

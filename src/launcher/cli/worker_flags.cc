@@ -43,6 +43,9 @@ void set_workers(const GivenValue& given, LaunchRequest& request) {
     refuse(given, "not a number of workers" + allowed,
            is_list ? "'--devices " + word + "' names the devices" : "a blank, and no comma, stands before PROGRAM");
   }
+  if (trimmed(given.text).find(' ') != std::string::npos) {
+    refuse(given, "not a number of workers" + allowed, "leave out the quotes: options, values and PROGRAM are words");
+  }
   if (!number) refuse_choice(given, "not a number of workers" + allowed, {"auto", "cpu", "gpu", "xpu"}, "2");
   refuse(given, "out of range" + allowed, example(given, *number < 1 ? "1" : std::to_string(kMostWorkersPerNode)));
 }

@@ -36,7 +36,8 @@ int slots_in(std::string_view text, const std::string& entry) {
   if (slots && *slots >= 1 && *slots <= kMostSlots) return *slots;
   if (slots && *slots == 0) refuse(entry, "has no workers", "leave the host out");
   const std::string problem = fmt::format("has no number of workers from 1 to {}", kMostSlots);
-  if (text.find(':') != std::string_view::npos) refuse(entry, problem, "write commas between hosts, as in 'a:4,b:4'");
+  if (text.find(':') != std::string_view::npos)
+    refuse(entry, problem, "commas stand between hosts, as in 'a:4,b:4'; a port of ssh is 'port=2222' in a hostfile");
   refuse(entry, problem);
 }
 
@@ -97,6 +98,9 @@ std::vector<Host> hosts_in(const std::string& entry) {
     names.emplace_back(rest);
   } else {
     names = names_in(cut_name(rest), entry);
+    if (entry.find_first_not_of("0123456789") == std::string::npos) {
+      refuse(entry, "is a number, and no host", fmt::format("write a number of workers with ':', as in 'a:{}'", entry));
+    }
     if (!rest.empty() && like.slots > 0) refuse(entry, "has two numbers of workers");
     if (!rest.empty()) like.slots = slots_in(rest.substr(1), entry);
   }
@@ -159,7 +163,9 @@ void apply_word(const std::string& word, std::vector<Host>& hosts) {
   const std::size_t equals = std::min(word.find('='), word.size());
   const std::string name = word.substr(0, equals);
   const std::string value = word.substr(std::min(equals + 1, word.size()));
-  if (equals == word.size()) refuse(word, "is not of the form 'NAME=VALUE'", kWords);
+  if (equals == word.size()) {
+    refuse(word, "is not of the form 'NAME=VALUE'", "a line has one host, and 'slots=4', 'user=bob' or 'port=2222'");
+  }
   if (name == "max_slots" || name == "max-slots") return;
   for (Host& host : hosts) {
     if (name == "slots" || name == "cpu" || name == "cpus" || name == "gpus") {

@@ -54,6 +54,7 @@ TEST(ConfigFile, SaysWhatToWriteInstead) {
   EXPECT_THAT(refusal_of("[train]\ndevices = 2\n"), mentions({"leave the line '[train]' out"}));
   EXPECT_THAT(refusal_of("program = \"x\"\n"), mentions({"on the command line"}));
   EXPECT_THAT(refusal_of("LRUN_DEVICES = 2\n"), mentions({"did you mean 'devices'?"}));
+  EXPECT_THAT(refusal_of("nproc = 2\n"), mentions({"did you mean 'nproc-per-node'?"})) << "a beginning, as on the line";
   EXPECT_THAT(refusal_of("timeout = 10m\n"), mentions({"'timeout = \"10m\"'"}));
   EXPECT_THAT(refusal_of("isolate-gpus = yes\n"), mentions({"'isolate-gpus = true'"}));
   EXPECT_THAT(refusal_of("devices = 2, strategy = ddp\n"), mentions({"each setting stands on a line of its own"}));

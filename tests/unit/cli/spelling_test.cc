@@ -86,7 +86,7 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
   EXPECT_EQ(refusal({"-devices", "4", "./train"}),
             "lrun: error: unknown option '-devices'\nlrun: hint: did you mean '--devices'?\n");
   EXPECT_THAT(refusal({"--bogus=1", "./train"}), mentions({"'--bogus'", "'lrun --help'", "'lrun PROGRAM --bogus'"}));
-  EXPECT_THAT(refusal({"-1", "./train"}), mentions({"'-1'", "'lrun --help'", "'lrun PROGRAM -1'"}));
+  EXPECT_THAT(refusal({"-4", "./train"}), mentions({"'-4'", "did you mean '-n 4'?"}));
   EXPECT_THAT(refusal({"--DEVICES=2", "./train"}), mentions({"did you mean '--devices'?"}));
 }
 

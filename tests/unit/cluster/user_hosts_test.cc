@@ -52,7 +52,8 @@ TEST(HostList, RefusesWhatIsNoHost) {
             "'-H a:4,b:x': 'b:x' has no number of workers from 1 to 65536 | write 'a:4' for host a with 4 workers, "
             "'bob@a:4' for user bob");
   EXPECT_THAT(refusal([] { return listed("node0:4:node1:4"); }),
-              mentions({"write commas between hosts, as in 'a:4,b:4'"}));
+              mentions({"commas stand between hosts, as in 'a:4,b:4'; a port of ssh is 'port=2222'"}));
+  EXPECT_THAT(refusal([] { return listed("a,4"); }), mentions({"'4' is a number, and no host", "'a:4'"}));
   EXPECT_EQ(refusal([] { return listed(" , "); }), "'-H  , ' names no host | write '-H a:4,b:4'");
 }
 
@@ -98,6 +99,7 @@ TEST(Hostfile, NamesTheLineThatCannotBeRead) {
               mentions({"1", "'slot=4'", "'slots=4'", "'user=bob'", "'port=2222'"}));
   EXPECT_THAT(refusal([] { return parse_hostfile("a 4", "hosts"); }),
               mentions({"1", "'4'", "'NAME=VALUE'", "'slots=4'", "'user=bob'", "'port=2222'"}));
+  EXPECT_THAT(refusal([] { return parse_hostfile("a, b", "hosts"); }), mentions({"a line has one host"}));
   EXPECT_THAT(refusal([] { return parse_hostfile("a:4 slots=4", "hosts"); }), mentions({"1", "'slots=4'"}));
   EXPECT_EQ(refusal([] { return parse_hostfile("# none\n", "hosts"); }),
             "hostfile 'hosts' names no host | write a line 'a slots=4' for each");
