@@ -149,7 +149,7 @@ TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   const std::string what = ": cannot run '/nowhere/program': No such file or directory\n";
   EXPECT_EQ(count(lrun.err(), what), 1U) << "once for both: " << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "error: a" + what) || contains(lrun.err(), "error: b" + what)) << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), ": check the path\n")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), ": there is no folder '/nowhere'\n")) << lrun.err();
 }
 
 TEST_F(HostsWords, OneWithoutTheProgramIsNoLossToAJobThatSucceedsWithoutIt) {

@@ -134,6 +134,21 @@ TEST(ProgramThatSpawnsItsRanks, IsTold) {
   EXPECT_EQ(both.err(), "");
 }
 
+TEST(ProgramThatGivesEachRankTheSameNumber, IsTold) {
+  const std::string call = "init_process_group(\n    'gloo', timeout=f(1, 2), rank = 0)";
+  const Script fixed("import os\nif 'X' in os.environ: " + call + "\n");
+  LrunProcess two({"--devices", "2", "train.py"}, fixed.options());
+  EXPECT_EQ(two.wait().code, 0) << two.err();
+  EXPECT_THAT(two.err(), mentions({"lrun: warning: 'train.py' gives init_process_group() a rank", "all 2 workers"}));
+  const Script chooses("import os\nif 'RANK' not in os.environ: " + call + "\n");
+  const Script variable("import os\nif 'X' in os.environ: init_process_group('gloo', rank=r, world_size=16)\n");
+  for (const Script* const script : {&chooses, &variable}) {
+    LrunProcess silent({"--devices", "2", "train.py"}, script->options());
+    EXPECT_EQ(silent.wait().code, 0) << silent.err();
+    EXPECT_EQ(silent.err(), "");
+  }
+}
+
 TEST(NestedRun, IsToldByRank0OfTheOuterOne) {
   const std::vector<std::string> four{"--devices", "4", "--output=raw", LRUN_PROGRAM};
   std::vector<std::string> plain = four;

@@ -35,7 +35,7 @@ TEST_F(StartFailures, EndAJobThatNeedsTheNodeEverywhereWithTheSameCode) {
       EXPECT_TRUE(contains(there.err(), "lrun: error: node ")) << there.err();
       EXPECT_TRUE(contains(there.err(),
                            ": cannot run '/no/such/folder/worker': No such file or directory\n"
-                           "lrun: hint: check the path\n"))
+                           "lrun: hint: there is no folder '/no'\n"))
           << there.err();
       EXPECT_FALSE(contains(there.out(), "up")) << "nothing was started";
     }
@@ -72,7 +72,8 @@ TEST_F(StartFailures, OfTheHostOfTheRendezvousEndAJobThatCanDoWithoutOthers) {
   for (LrunProcess* node : {&first, &second}) {
     EXPECT_EQ(node->wait().code, 127) << node->err();
     EXPECT_TRUE(
-        contains(node->err(), "lrun: hint: check the path; no job begins without the node that hosts its rendezvous\n"))
+        contains(node->err(),
+                 "lrun: hint: there is no folder '/no'; no job begins without the node that hosts its rendezvous\n"))
         << node->err();
   }
 }

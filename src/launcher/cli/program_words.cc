@@ -58,6 +58,13 @@ ProgramText text_for_python(const std::vector<std::string>& command) {
   return {program.front(), true};
 }
 
+/// Whether the text names what launchers give to their ranks.
+bool takes_rank(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kOfLaunchers{"RANK", "LOCAL_RANK", "is_torchelastic_launched"};
+  return std::any_of(kOfLaunchers.begin(), kOfLaunchers.end(),
+                     [&text](std::string_view word) { return has_word(text, word); });
+}
+
 using Path = std::filesystem::path;
 
 /// The files that may have the modules of a script.
@@ -156,10 +163,29 @@ bool spawns_ranks(const std::string& text) {
     return !trimmed(line).starts_with('#') &&
            (line.find("mp.spawn(") != std::string::npos || line.find("multiprocessing.spawn(") != std::string::npos);
   };
-  const auto is_named = [&text](std::string_view word) { return has_word(text, word); };
-  constexpr std::array<std::string_view, 3> kOfLaunchers{"RANK", "LOCAL_RANK", "is_torchelastic_launched"};
-  return std::any_of(lines.begin(), lines.end(), spawns) &&
-         std::none_of(kOfLaunchers.begin(), kOfLaunchers.end(), is_named);
+  return std::any_of(lines.begin(), lines.end(), spawns) && !takes_rank(text);
+}
+
+bool fixes_rank(const std::string& text) {
+  constexpr std::string_view kCall = "init_process_group(";
+  constexpr std::size_t kMostArguments = 1000;
+  const std::size_t at = text.find(kCall);
+  if (at == std::string::npos || text.find(kCall, at + 1) != std::string::npos || takes_rank(text)) return false;
+  std::string arguments;  // without blanks
+  int depth = 1;
+  for (std::size_t i = at + kCall.size(); i < text.size() && arguments.size() < kMostArguments; ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) break;
+    if (text[i] != ' ' && text[i] != '\n') arguments += text[i];
+  }
+  for (std::string_view rest = arguments; !rest.empty();) {
+    const std::string_view argument = cut(rest, ',');
+    const bool is_rank = argument.starts_with("rank=");
+    const std::string_view value = argument.substr(std::min(argument.find('=') + 1, argument.size()));
+    if (is_rank && !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) return true;
+    if (argument == "world_size=1") return true;
+  }
+  return false;
 }
 
 }  // namespace lrun::launcher

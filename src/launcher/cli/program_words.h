@@ -36,4 +36,8 @@ bool script_lacks_word(const std::string& script, std::string_view word, const R
 /// takes no rank from a launcher.
 bool spawns_ranks(const std::string& text);
 
+/// Whether a Python script with this text gives its only init_process_group() a number as rank, or 1 as world_size, and
+/// takes no rank from a launcher: all ranks would be the same one.
+bool fixes_rank(const std::string& text);
+
 }  // namespace lrun::launcher

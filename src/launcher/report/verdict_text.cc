@@ -276,6 +276,7 @@ std::string hint_of_silent_exit(const FailureRecord& record) {
 }  // namespace
 
 std::string hint_text(const FailureRecord& culprit, const RunFactsForText& facts) {
+  if (!facts.tool.empty()) return facts.tool;
   std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
   if (hint.empty()) hint = facts.refused_option;
   return hint.empty() && facts.sees_output ? hint_of_silent_exit(culprit) : hint;

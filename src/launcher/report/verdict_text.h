@@ -26,7 +26,9 @@ struct RunFactsForText {
   bool given_to_python = false;     ///< the interpreter was to run PROGRAM
   std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   bool asked_for_core = false;      ///< the user asked for core files
-  std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused; empty: none
+  std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused, or about a
+                                    ///< launcher as PROGRAM; empty: none
+  std::string tool = {};            ///< a hint about a PROGRAM that could not start a script; empty: none
   std::string gave_up = {};  ///< where each rank gave up, if all did: 'rank 0 gave up at a.py:4; …'; else empty
   std::string core_dump;     ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
   std::string node = {};     ///< where the program could not be started; empty: here

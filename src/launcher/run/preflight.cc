@@ -17,7 +17,9 @@
 
 #include "base/folder.h"
 #include "base/nearest.h"
+#include "cli/flags.h"
 #include "cli/verb_table.h"
+#include "plan/python_program.h"
 #include "remote/srun.h"
 #include "report/verdict_text.h"
 #include "run/wrong_program.h"
@@ -39,7 +41,8 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
 /// The file that was probably meant by a program that is not there, as it would have to be typed.
 std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
   constexpr std::size_t kMostFiles = 1000;
-  if (!plan.setup.folder.value.empty()) return {};  // the name is one in that folder
+  if (!plan.setup.folder.value.empty()) return {};                 // the name is one in that folder
+  if (program.string().find('=') != std::string::npos) return {};  // NAME=VALUE
   const std::filesystem::path folder = program.parent_path();
   std::vector<std::string> names;
   std::error_code error;
@@ -90,6 +93,38 @@ std::string advice_about_unit(const std::string& typed) {
                                                     "mins", "minutes", "h",       "hours", "d"};
   if (std::find(kUnits.begin(), kUnits.end(), typed) == kUnits.end()) return {};
   return fmt::format("a number and its unit are one word, as in '--timeout 10{}'", typed.substr(0, 1));
+}
+
+/// For a path with a folder that is not there, and for a variable in single quotes.
+std::string advice_about_path(const std::string& typed, const LaunchPlan& plan) {
+  if (typed.find('$') != std::string::npos) return "a shell replaces '$' only outside of single quotes";
+  std::filesystem::path missing = std::filesystem::path(typed).parent_path();
+  if (missing.empty() || ::access(file_of(missing, plan).c_str(), F_OK) == 0) return {};
+  for (std::filesystem::path above = missing.parent_path();
+       !above.empty() && ::access(file_of(above, plan).c_str(), F_OK) != 0; above = missing.parent_path()) {
+    missing = above;
+  }
+  return fmt::format("there is no folder '{}'", missing.string());
+}
+
+/// The word behind the one that was typed as PROGRAM; empty: none.
+std::string next_word(const std::string& typed, const LaunchPlan& plan) {
+  const auto word = std::find(plan.argv.begin(), plan.argv.end(), typed);
+  return word == plan.argv.end() || word + 1 == plan.argv.end() ? std::string() : *(word + 1);
+}
+
+/// An option without its dashes: 'devices=2', 'devices 2', '4 train.py', 'x4 train.py'.
+std::string advice_about_dashes(const std::string& typed, const LaunchPlan& plan) {
+  const std::string next = next_word(typed, plan);
+  const std::string number = typed.substr(typed.starts_with('x') ? 1 : 0);
+  const bool is_number = !number.empty() && number.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number && !next.empty()) return did_you_mean("-n " + number);
+  const std::size_t equals = std::min(typed.find('='), typed.size());
+  const Flag* const flag = find_long_flag("--" + typed.substr(0, equals));
+  if (flag == nullptr || !in_this_version(*flag) || is_python(typed)) return {};
+  const bool is_apart = equals == typed.size() && flag->value == ValueKind::kRequired;
+  if (is_apart && next.empty()) return {};
+  return did_you_mean("--" + typed + (is_apart ? " " + next : std::string()));
 }
 
 /// For a word too many in front of a script of this folder: 'launch train.py', '4 train.py'.
@@ -145,6 +180,8 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
   std::string advice = advice_about(typed, file_of(typed, plan));
   if (advice.empty()) advice = advice_about_folder(typed, plan);
   if (advice.empty()) advice = advice_about_unit(typed);
+  if (advice.empty()) advice = advice_about_path(typed, plan);
+  if (advice.empty() && program == typed) advice = advice_about_dashes(typed, plan);
   if (advice.empty()) advice = advice_about_blanks(typed, plan);
   if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
   if (advice.empty() && program == typed) advice = advice_about_word_before_script(typed, plan);

@@ -69,6 +69,12 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
   const ProgramText program_text = text_of(request, program);
   const std::optional<std::string> script = program_text.is_python ? read(program_text.file) : std::nullopt;
   if (script == "") plan.warnings.push_back(fmt::format("'{}' is empty", program_text.file));
+  if (script && plan.world_size > 1 && fixes_rank(*script)) {
+    plan.warnings.push_back(
+        fmt::format("'{}' gives init_process_group() a rank or world_size of its own, which all {} workers would have: "
+                    "leave both out",
+                    program_text.file, plan.world_size));
+  }
   if (!script || !spawns_ranks(*script)) return;
   plan.warnings.push_back(
       fmt::format("'{}' starts its ranks itself, with 'mp.spawn'{}: run it without lrun, or call its function once, "

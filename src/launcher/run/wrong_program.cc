@@ -43,6 +43,7 @@ struct OtherWord {
 };
 constexpr std::string_view kToEnd = "Ctrl-C ends a run, and so does 'kill PID' with the pid that 'lrun status' shows";
 constexpr std::string_view kNotHere = "it is not on PATH here: often 'module load' puts it there";
+constexpr std::string_view kNoInit = "nothing is to be set up: 'lrun [options] PROGRAM' starts a run";
 constexpr OtherWord kOtherWords[] = {
     {"stop", kToEnd},
     {"kill", kToEnd},
@@ -55,7 +56,12 @@ constexpr OtherWord kOtherWords[] = {
     {"submit", "'sbatch' submits a batch script; lrun starts PROGRAM at once"},
     {"apply", "it is a verb of kubectl; lrun starts PROGRAM"},
     {"sbatch", "'sbatch' starts lrun: write the line 'lrun [options] PROGRAM' into the batch script"},
-    {"exec", "'lrun stack' shows where ranks are; the shell's exec stands before lrun"},
+    {"exec", "leave it out: lrun starts PROGRAM itself, and the shell's exec stands before lrun"},
+    {"debug", "leave it out: '--debug-rank 0' runs rank 0 in a debugger, and '--verbose' shows more of lrun"},
+    {"check", "'lrun doctor' checks this machine, and '--dry-run' a command line"},
+    {"init", kNoInit},
+    {"install", kNoInit},
+    {"setup", kNoInit},
     {"singularity", kNotHere},
     {"apptainer", kNotHere},
     {"docker", kNotHere},
@@ -72,6 +78,7 @@ constexpr OtherWord kOtherWords[] = {
     {"show", "'lrun report' shows how a run went"},
     {"info", "'lrun report' shows how a run went, and 'lrun doctor' what is wrong here"},
     {"rerun", "did you mean 'lrun again'?"},
+    {"retry", "did you mean 'lrun again'?"},
     {"restart", "did you mean 'lrun again'?"},
     {"resume", "'lrun again' runs the last command line again; going on from a checkpoint is the program's part"},
     {"config", "did you mean 'lrun --print-config'?"},
@@ -176,8 +183,21 @@ void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
                   fmt::format("name it: 'lrun {} SCRIPT'; with '--stdin', rank 0 reads it from lrun's input", program));
 }
 
+/// 'python -m pdb train.py' and 'lrun -m pdb train.py', whose workers would read the end of the input and exit with 0.
+void check_debugger(const LaunchRequest& request, const LaunchPlan& plan) {
+  const std::vector<std::string>& command = request.command;
+  const bool has_input = request.standard_input || plan.setup.debug_rank.given() ||
+                         plan.personality.standard_input != Personality::Stdin::kNull;
+  const bool in_python = command.size() > 2 && is_python(command[0]) && command[1] == "-m" && command[2] == "pdb";
+  const bool has_commands = is_any_of(command, "-c");  // 'pdb -c continue train.py'
+  if (has_input || has_commands || !(in_python || (request.module && command.front() == "pdb"))) return;
+  throw UserError("'pdb' needs a terminal, and workers have no input",
+                  "leave '-m pdb' out, and write '--debug-rank 0': it runs rank 0 in pdb on this terminal");
+}
+
 void check_verb(const std::vector<std::string>& command) {
-  constexpr std::array<std::string_view, 8> kAlone{"ps", "top", "ls", "tail", "watch", "diff", "test", "man"};
+  constexpr std::array<std::string_view, 10> kAlone{"ps",   "top",  "ls",  "tail", "watch",
+                                                    "diff", "test", "man", "init", "install"};
   constexpr std::array<std::string_view, 2> kAlways{"kill", "sbatch"};
   const std::string& word = command.front();
   const bool is_alone = command.size() == 1 || (word == "tail" && command.size() == 2 && command[1].starts_with('-'));
@@ -199,7 +219,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
     return fmt::format("'{}' is a folder: name the program in it", program);
   }
   if (!is_there && is_host_with_workers(program)) {
-    return fmt::format("hosts are one word, with commas between them: '-H HOST:4,{}'", program);
+    return fmt::format("a list is one word, with commas and no blanks: '-H HOST:4,{}'", program);
   }
   if (program == "-") return "lrun runs a file, as in 'lrun train.py'; with '--stdin' rank 0 gets lrun's input";
   if (!is_there && program.starts_with('-')) {
@@ -250,12 +270,33 @@ std::string advice_about(const std::string& program, const std::filesystem::path
 }
 
 void check_command(const LaunchRequest& request, const LaunchPlan& plan) {
+  check_debugger(request, plan);
   if (request.module) {
     check_module(request.command.front(), plan.setup.folder.value);
     return;
   }
   check_script(request, plan);
   if (plan.personality.verbs && plan.world_size == 1) check_verb(request.command);
+}
+
+std::string hint_about_tool(const FailureRecord& record, const std::vector<std::string>& argv) {
+  constexpr int kNotExecutable = 126;
+  constexpr int kNotFound = 127;
+  const bool starts_nothing =
+      record.ending == FailureRecord::Ending::kExited && (record.value == kNotExecutable || record.value == kNotFound);
+  const bool is_script = record.error.find(": command not found") != std::string::npos;
+  if (!starts_nothing || is_script || argv.empty() || is_python(argv.front())) return {};
+  if (argv.front().find('/') != std::string::npos) return {};  // a script of the user's own
+  const auto first = std::find_if(argv.begin() + 1, argv.end(), [](const std::string& word) {
+    return !word.empty() && word.front() != '-' && word.find_first_not_of("0123456789") != std::string::npos;
+  });
+  if (first == argv.end() || !first->ends_with(".py")) return {};
+  return fmt::format("'{}' does not start '{}' with Python: write 'python3' between them", argv.front(), *first);
+}
+
+std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {
+  if (argv.empty() || !is_any_of(kOtherLaunchers, argv.front())) return {};
+  return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", argv.front());
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {

@@ -6,6 +6,7 @@
 
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
+#include "verdict/failure_record.h"
 
 namespace lrun::launcher {
 
@@ -15,8 +16,16 @@ namespace lrun::launcher {
 std::string advice_about(const std::string& program, const std::filesystem::path& file);
 
 /// \throws UserError  '-m' names a file and not a module; Python or a shell without a script, which would read one from
-/// an input that workers do not have; a single worker of a program that was meant as a verb: `lrun ps`.
+/// an input that workers do not have; pdb, which would do so; a single worker of a program that was meant as a verb:
+/// `lrun ps`.
 void check_command(const LaunchRequest& request, const LaunchPlan& plan);
+
+/// A hint for a run whose PROGRAM found no program to start, because that is a script of Python: 'lrun nohup train.py'.
+/// Empty: something else has failed.
+std::string hint_about_tool(const FailureRecord& record, const std::vector<std::string>& argv);
+
+/// A hint for a run of mpirun, accelerate and the like that has failed. Empty: it is none of these.
+std::string hint_about_failed_launcher(const std::vector<std::string>& argv);
 
 /// A warning about a command that starts another launcher in each worker; empty: it does not. One worker may start
 /// mpirun, accelerate and the like for good reasons.

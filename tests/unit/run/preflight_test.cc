@@ -86,6 +86,24 @@ TEST_F(PreflightTest, NamesTheFileWhoseNameHasBlanks) {
   EXPECT_THAT(sink.text(), HasSubstr("put the name in quotes: \"" + script + "\""));
 }
 
+TEST_F(PreflightTest, NamesTheOptionThatWasMeant) {
+  const auto refusal_of = [this](const std::vector<std::string>& words) {
+    plan.argv = request.command = words;
+    sink.print_error(program_error({ENOENT, false}, words.front(), plan));
+    return sink.text();
+  };
+  EXPECT_THAT(refusal_of({"devices=2", "a.py"}), HasSubstr("did you mean '--devices=2'?"));
+  EXPECT_THAT(refusal_of({"max-restarts", "7", "a.py"}), HasSubstr("did you mean '--max-restarts 7'?"));
+  EXPECT_THAT(refusal_of({"x4", "a.py"}), HasSubstr("did you mean '-n 4'?"));
+  EXPECT_THAT(refusal_of({"A=1", "a.py"}), HasSubstr("'--env A=1'"));
+}
+
+TEST_F(PreflightTest, NamesTheFolderThatIsNotThere) {
+  EXPECT_THAT(refusal_of_program((folder / "x" / "y" / "train.py").string()),
+              HasSubstr("there is no folder '" + (folder / "x").string() + "'"));
+  EXPECT_THAT(refusal_of_program("$HOME/train.py"), HasSubstr("outside of single quotes"));
+}
+
 TEST_F(PreflightTest, NamesTheVerbThatWasMeant) { EXPECT_THAT(refusal_of_program("staus"), HasSubstr("lrun status")); }
 
 TEST_F(PreflightTest, AFolderForLogsIsMadeOrRefused) {

@@ -63,6 +63,9 @@ TEST_F(WrongProgram, IsAWholeCommandLine) {
 TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
   EXPECT_THAT(advice("stop"), HasSubstr("'kill PID'"));
   EXPECT_THAT(advice("rerun"), HasSubstr("'lrun again'"));
+  EXPECT_THAT(advice("retry"), HasSubstr("'lrun again'"));
+  EXPECT_THAT(advice("check"), HasSubstr("'lrun doctor'"));
+  EXPECT_THAT(advice("debug"), HasSubstr("'--debug-rank 0'"));
   EXPECT_THAT(advice("source"), HasSubstr("a word of the shell"));
   EXPECT_THAT(advice("cd"), HasSubstr("'--chdir DIR'"));
   EXPECT_THAT(advice("mpirun"), HasSubstr("lrun takes its place"));
@@ -111,7 +114,7 @@ TEST_F(WrongProgram, IsWhatOnlyAShellOrAnotherToolUnderstands) {
 TEST_F(WrongProgram, IsAFolderOrAHost) {
   std::filesystem::create_directory(folder() / "data");
   EXPECT_EQ(advice("data"), "'data' is a folder: name the program in it");
-  EXPECT_EQ(advice("beta:2"), "hosts are one word, with commas between them: '-H HOST:4,beta:2'");
+  EXPECT_EQ(advice("beta:2"), "a list is one word, with commas and no blanks: '-H HOST:4,beta:2'");
   for (const char* const other : {"beta:", ":2", "a/b:2", "b:c"}) EXPECT_EQ(advice(other), "") << other;
 }
 
@@ -166,6 +169,28 @@ TEST_F(WrongProgram, IsALauncher) {
   EXPECT_EQ(warn_of_launcher({}, 1), "");
   EXPECT_THAT(warn_of_launcher({"mpirun", "-np", "2"}, 2), HasSubstr("'mpirun'"));
   EXPECT_EQ(warn_of_launcher({"mpirun", "-np", "2"}, 1), "") << "one worker may be the job of another launcher";
+}
+
+TEST_F(WrongProgram, IsALauncherOrAToolThatFailed) {
+  EXPECT_THAT(hint_about_failed_launcher({"mpirun", "-np", "2", "a.py"}), HasSubstr("leave 'mpirun' out"));
+  EXPECT_EQ(hint_about_failed_launcher({"./train"}), "");
+  FailureRecord record;
+  record.ending = FailureRecord::Ending::kExited;
+  record.value = 127;
+  EXPECT_THAT(hint_about_tool(record, {"nice", "-n", "5", "a.py"}), HasSubstr("'nice' does not start 'a.py'"));
+  EXPECT_EQ(hint_about_tool(record, {"nice", "python3", "a.py"}), "");
+  EXPECT_EQ(hint_about_tool(record, {"python3", "-u", "a.py"}), "");
+  EXPECT_EQ(hint_about_tool(record, {"nice"}), "");
+  EXPECT_EQ(hint_about_tool(record, {"./run.sh", "a.py"}), "");
+  record.value = 1;
+  EXPECT_EQ(hint_about_tool(record, {"nice", "a.py"}), "");
+}
+
+TEST_F(WrongProgram, IsADebuggerWithoutATerminal) {
+  EXPECT_THAT(refusal_of({"python3", "-m", "pdb", "a.py"}, 2), HasSubstr("'--debug-rank 0'"));
+  EXPECT_THAT(refusal_of_module("pdb"), HasSubstr("'pdb' needs a terminal"));
+  EXPECT_EQ(refusal_of({"python3", "-m", "pdb", "-c", "continue", "a.py"}), "");
+  EXPECT_EQ(refusal_of({"python3", "-m", "pip", "list"}), "");
 }
 
 TEST_F(WrongProgram, IsAFileWhereAModuleIsMeant) {
