@@ -103,6 +103,7 @@ TEST_F(HostsWords, AreWaitedForInTheSightOfAll) {
     EXPECT_EQ(count(lrun.err(), "received SIGINT"), 1U) << lrun.err();
     EXPECT_TRUE(contains(lrun.err(), "lrun: note: received SIGINT while " + waits + "\n")) << lrun.err();
     EXPECT_TRUE(contains(verb({"runs"}), "interrupted: SIGINT")) << verb({"runs"});
+    EXPECT_TRUE(contains(verb({"report"}), "\n\nlrun: note: received SIGINT while " + waits)) << verb({"report"});
   }
 }
 

@@ -38,8 +38,8 @@ std::string first_error(std::string_view lines) {
 }
 
 /// Before the run has begun: what it waited for.
-void note_signal(int signal_number, const HostTable& table, MessageSink& sink) {
-  sink.note(fmt::format("received {} while {}", signal_name(signal_number), table.waits_for()));
+std::string signal_text(int signal_number, const HostTable& table) {
+  return fmt::format("received {} while {}", signal_name(signal_number), table.waits_for());
 }
 
 }  // namespace
@@ -124,7 +124,8 @@ void Head::has_begun(std::size_t host) {
 
 void Head::show_of_job(const std::string& text) {
   if (text.empty()) return;
-  last_words_.clear();
+  const bool is_aborted = end_.signal_number != 0 && !run_began_;  // what breaks then says less than the signal
+  if (!is_aborted) last_words_.clear();
   std::string_view lines = text;
   while (!lines.empty()) last_words_ += terminal_safe(cut(lines, '\n')) + "\n";
   if (const std::string cause = first_error(last_words_); !cause.empty()) cause_ = cause;
@@ -230,7 +231,7 @@ void Head::start_when_all_answered() {
 }
 
 void Head::refuse_hosts(const std::vector<HostProblem>& problems) {
-  sink_.print_lines(hosts_problem_text(problems, hosts_.size(), sink_.colour()));
+  show_of_job(hosts_problem_text(problems, hosts_.size(), sink_.colour()));
   end_.code = kExitRefused;
   phase_ = Ending{.has_run = false};
   output_.when_flushed(kLastWordPatience, [this] { loop_.stop(); });
@@ -367,7 +368,7 @@ void Head::signal_arrived(int signal_number) {
   if (!ends) return;
   const bool is_first = end_.signal_number == 0;
   if (is_first) end_.signal_number = signal_number;
-  if (is_first && !run_began_) note_signal(signal_number, table_, sink_);
+  if (is_first && !run_began_) tell(Severity::kNote, signal_text(signal_number, table_));
   Running* const running = std::get_if<Running>(&phase_);
   if (running == nullptr) return;  // all have ended, and only the console is waited for
   const auto end_all = [this] { give_up([](const HostTable::Host&) { return true; }); };
@@ -382,7 +383,7 @@ void Head::signal_arrived(int signal_number) {
 void Head::end_before_start(int signal_number) {
   end_ = {exit_code_of_signal(signal_number), signal_number};
   if (std::holds_alternative<Ending>(phase_)) return loop_.stop();
-  note_signal(signal_number, table_, sink_);
+  tell(Severity::kNote, signal_text(signal_number, table_));
   phase_ = Ending{};
   output_.when_flushed(kLastWordPatience, [this] { loop_.stop(); });
 }

@@ -73,7 +73,7 @@ class Head {
   /// Asks the launchers on all hosts that run. \return how many these are
   std::size_t ask(const std::string& question);
   /// The last message about the job that was shown, without colours, and before it the cause where that stands in an
-  /// earlier one.
+  /// earlier one. Of a run that a signal ended before it began: all since that signal.
   [[nodiscard]] std::string last_words() const;
 
   /// A signal that was sent to the run: it is passed on. SIGTSTP suspends the head alone.

@@ -74,14 +74,15 @@ void HeadRecord::begin() {
 }
 
 void HeadRecord::end(const Head& head, const Head::End& end) {
-  const Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
+  Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
+  if (!has_begun_ && verdict.end.kind == RunEnd::Kind::kLauncherFailed) verdict.end.kind = RunEnd::Kind::kStartFailed;
   std::string text = head.last_words();
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) text.clear();
-  if (end.signal_number != 0) text = message_line(Severity::kError, verdict_line(verdict)) + text;
   if (!has_begun_) {
     if (waiting_) waiting_->keep(plan_, verdict, text);
     return;
   }
+  if (end.signal_number != 0) text = message_line(Severity::kError, verdict_line(verdict)) + text;
   record_.close();
   record_.write_result(verdict, {}, text, "");
   record_.prune_others(true);

@@ -190,6 +190,8 @@ TEST_F(HeadTest, OfARunThatIsRefusedSaysNoBegin) {
     from(2, Kind::kRefusal, "no room");
   });
   EXPECT_FALSE(began);
+  EXPECT_EQ(head->last_words(), sink.text()) << "'lrun report' shows why it did not begin";
+  EXPECT_THAT(head->last_words(), HasSubstr("  | c  no room\nlrun: hint: "));
 }
 
 TEST_F(HeadTest, TellsAllToGoOnceAllHaveAnswered) {
