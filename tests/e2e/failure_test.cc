@@ -66,11 +66,13 @@ TEST(Failure, AProgramThatIsNearlyCalledLikeAFileIsAskedAbout) {
   (void)folder.script("worker", "#!/bin/sh\n");
   const std::map<std::string, std::string> meant{
       {"trian.py", "train.py"}, {"./trian.py", "./train.py"}, {"wroker", "./worker"}, {"worker", "./worker"}};
+  const std::string not_there = "No such file or directory";
   for (const auto& [typed, file] : meant) {
     LrunProcess lrun({typed}, {.before_exec = [&] { (void)!::chdir(folder.path().c_str()); }});
     EXPECT_EQ(lrun.wait().code, 127);
     EXPECT_EQ(lrun.err(), "lrun: error: cannot run '" + typed +
-                              "': No such file or directory\nlrun: hint: did you mean '" + file + "'?\n");
+                              "': " + (typed == "worker" ? "it is not on PATH" : not_there) +
+                              "\nlrun: hint: did you mean '" + file + "'?\n");
   }
 }
 

@@ -251,7 +251,13 @@ std::string reason_here_text(const RunEnd& end) {
 }  // namespace
 
 StartProblem start_problem(const FailureRecord& record, const RunFactsForText& facts) {
-  return {fmt::format("cannot run '{}': {}", facts.program, std::strerror(record.value)), start_hint(record, facts)};
+  const bool is_name =
+      facts.script.empty() && facts.interpreter.empty() && facts.program.find('/') == std::string::npos;
+  const bool is_seen =
+      record.value == ENOENT && is_name && facts.is_in_folder;  // 'No such file' would be denied by 'ls'
+  return {
+      fmt::format("cannot run '{}': {}", facts.program, is_seen ? "it is not on PATH" : std::strerror(record.value)),
+      start_hint(record, facts)};
 }
 
 std::string reason_text(const RunEnd& end) {

@@ -181,7 +181,7 @@ TEST(VerdictText, HintsAtTheCureOfAProgramThatCannotRun) {
             "lrun: error: cannot run 'train': No such file or directory\n"
             "lrun: hint: there is no 'train' on PATH or in this folder\n");
   EXPECT_EQ(verdict_text(verdict, {.program = "train", .is_in_folder = true}),
-            "lrun: error: cannot run 'train': No such file or directory\n"
+            "lrun: error: cannot run 'train': it is not on PATH\n"
             "lrun: hint: no 'train' on PATH; the one in this folder is './train'\n");
   verdict.culprit->value = EACCES;
   EXPECT_EQ(verdict_text(verdict, {.program = "./train"}),
