@@ -141,13 +141,13 @@ _lrun_reply_values() {
   fi
 }
 
-# PROGRAM is a command, a script or another file; its arguments complete as without lrun.
+# PROGRAM is a script or another file, or once it has a letter also a command; its arguments complete as without lrun.
 _lrun_reply_program() {
   if ((program < COMP_CWORD)) && declare -F _command_offset > /dev/null; then
     _command_offset "$program"
   else
     compopt -o filenames 2> /dev/null
-    mapfile -t COMPREPLY < <(((program == COMP_CWORD)) && compgen -c -- "$1"; compgen -f -- "$1")
+    mapfile -t COMPREPLY < <(((program == COMP_CWORD)) && [[ $1 ]] && compgen -c -- "$1"; compgen -f -- "$1")
   fi
 }
 

@@ -70,6 +70,10 @@ among 'lrun -n 2 tr' train.py
 among 'lrun --devices=2 --strategy ddp tr' train.py
 among 'lrun -- tr' train.py
 among 'lrun sha256s' sha256sum
+# Before its first letter only files, and no thousands of commands.
+[ "$(offered 'lrun -n 2 ' | tr -d / | xargs)" = 'data train train.py' ] || { offered 'lrun -n 2 '; exit 1; }
+for first in train.py status; do among 'lrun ' "$first"; done
+never 'lrun ' 'sha256sum\|-'
 if [ "$shell" = bash ] && [ -e /usr/share/bash-completion/bash_completion ]; then
   export WITH_PACKAGE=1
   among 'lrun tr' train.py
