@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/console_descriptor.h"
 #include "base/shortened.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
@@ -57,9 +59,10 @@ int runs_verb(const VerbRequest& request, const Environment& environment, Messag
   const std::filesystem::path state = state_folder(environment);
   std::vector<RunSummary> runs;
   for (const RunEntry& run : list_all(state)) runs.push_back(summary_of(run));
+  const ConsoleDescriptor out(STDOUT_FILENO);
   const std::string text = request.json   ? runs_json(runs)
                            : runs.empty() ? fmt::format("no run is kept in '{}'\n", state.string())
-                                          : runs_text(runs);
+                                          : runs_text(runs, out.terminal() ? out.size().columns : 0);
   return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/shortened.h"
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
 #include "report/status_text.h"
@@ -18,7 +19,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostRunCommandBytes = 60;
+constexpr std::size_t kFewestCommandColumns = 20;
 constexpr std::size_t kMinuteBytes = std::string_view("2026-11-26 13:09").size();
 
 std::string ending_words(const FailureRecord& record) {
@@ -44,6 +45,16 @@ std::string reason_words(std::string reason, int signal_number) {
 
 using Columns = std::array<std::string, 7>;
 constexpr std::size_t kJobColumn = 1;
+constexpr std::size_t kBeganColumn = 2;
+constexpr std::size_t kCommandColumn = 6;
+
+using Widths = std::array<std::size_t, std::tuple_size_v<Columns>>;  ///< 0: it is left out
+
+std::size_t columns_before_command(const Widths& widths) {
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < kCommandColumn; ++i) sum += widths[i] == 0 ? 0 : widths[i] + 2;
+  return sum;
+}
 
 Columns columns_of(const RunSummary& run) {
   const bool known = run.started_ms > 0;
@@ -53,7 +64,7 @@ Columns columns_of(const RunSummary& run) {
           known ? format_elapsed(Duration(std::max<std::int64_t>(0, run.took_ms))) : "-",
           run.world_size > 0 ? std::to_string(run.world_size) : "-",
           terminal_safe(run.result),
-          command_text(run.argv, kMostRunCommandBytes)};
+          command_text(run.argv, std::string::npos)};
 }
 
 }  // namespace
@@ -74,20 +85,30 @@ std::string result_words(const std::optional<std::string>& result_json) {
   }
 }
 
-std::string runs_text(const std::vector<RunSummary>& runs) {
+std::string runs_text(const std::vector<RunSummary>& runs, int columns) {
   std::vector<Columns> lines{{"RUN", "JOB", "BEGAN (UTC)", "TOOK", "WORKERS", "RESULT", "COMMAND"}};
   for (const RunSummary& run : runs) lines.push_back(columns_of(run));
-  std::array<std::size_t, std::tuple_size_v<Columns>> widths{};
+  Widths widths{};
   for (const Columns& line : lines) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunSummary& run) { return !run.job.empty(); });
+  if (!has_jobs) widths[kJobColumn] = 0;
+  const std::size_t most = columns == 0 ? std::string::npos : static_cast<std::size_t>(columns);
+  if (columns_before_command(widths) + std::min(widths[kCommandColumn], kFewestCommandColumns) > most) {
+    widths[kBeganColumn] = 0;
+  }
+  const std::size_t before = columns_before_command(widths);
+  const std::size_t room = most > before ? most - before : 1;
   std::string text;
-  for (const Columns& line : lines) {
-    for (std::size_t i = 0; i + 1 < line.size(); ++i) {
-      if (i != kJobColumn || has_jobs) text += fmt::format("{:{}}  ", line[i], widths[i]);
+  for (const Columns& columns_of_line : lines) {
+    std::string line;
+    for (std::size_t i = 0; i < kCommandColumn; ++i) {
+      if (widths[i] != 0) line += fmt::format("{:{}}  ", columns_of_line[i], widths[i]);
     }
-    text += line.back() + "\n";
+    const std::string& command = columns_of_line[kCommandColumn];
+    line += command.size() > room ? shortened(command, room - 1) : command;
+    text += (columns == 0 ? line : fitted(line, columns)) + "\n";
   }
   return text;
 }

@@ -28,7 +28,9 @@ struct RunSummary {
 std::string result_words(const std::optional<std::string>& result_json);
 
 /// A line for each run, below a line that names the columns. Where none has a job, there is no column for it.
-std::string runs_text(const std::vector<RunSummary>& runs);
+/// \param columns  of a terminal, which no line exceeds: commands are shortened, and where that is not enough, there is
+/// no column for the begin, which a run's id holds. 0: stdout is something else, and nothing is shortened
+std::string runs_text(const std::vector<RunSummary>& runs, int columns = 0);
 
 /// `schema` 1: 'runs', as they come.
 std::string runs_json(const std::vector<RunSummary>& runs);

@@ -51,6 +51,27 @@ TEST(RunsText, IsALineForEachRunBelowTheNamesOfTheColumns) {
             "20260102-030406-ghijkl  -                 -      -        lrun was killed  \n");
 }
 
+TEST(RunsText, OnATerminalHasNoLineThatIsWiderThanIt) {
+  const RunSummary run{.id = "20260102-030405-abcdef",
+                       .started_ms = 1'767'323'045'000,
+                       .took_ms = 12'300,
+                       .world_size = 16,
+                       .result = "rank 3: SIGKILL",
+                       .argv = {"python", "train.py", "--epochs", "10"}};
+  const std::string whole =
+      "RUN                     BEGAN (UTC)       TOOK   WORKERS  RESULT           COMMAND\n"
+      "20260102-030405-abcdef  2026-01-02 03:04  12.3s  16       rank 3: SIGKILL  python train.py --epochs 10\n";
+  EXPECT_EQ(runs_text({run}), whole);
+  EXPECT_EQ(runs_text({run}, 103), whole);
+  EXPECT_EQ(runs_text({run}, 98),
+            "RUN                     BEGAN (UTC)       TOOK   WORKERS  RESULT           COMMAND\n"
+            "20260102-030405-abcdef  2026-01-02 03:04  12.3s  16       rank 3: SIGKILL  python train.py --epoc…\n");
+  EXPECT_EQ(runs_text({run}, 80),
+            "RUN                     TOOK   WORKERS  RESULT           COMMAND\n"
+            "20260102-030405-abcdef  12.3s  16       rank 3: SIGKILL  python train.py --epoc…\n");
+  EXPECT_EQ(runs_text({run}, 26), "RUN                     TO\x1b[0m\n20260102-030405-abcdef  12\x1b[0m\n");
+}
+
 TEST(RunsText, HasAColumnForJobsWhereARunHasOne) {
   EXPECT_EQ(runs_text({{.id = "a", .result = "ok", .job = "31.0"}, {.id = "b", .result = "ok"}}),
             "RUN  JOB   BEGAN (UTC)  TOOK  WORKERS  RESULT  COMMAND\n"
