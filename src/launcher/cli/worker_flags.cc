@@ -68,6 +68,12 @@ constexpr NamedValue<std::optional<DeviceKind>> kAccelerators[] = {
     {"auto", std::nullopt},     {"cpu", DeviceKind::kCpu}, {"gpu", DeviceKind::kGpu}, {"cuda", DeviceKind::kGpu},
     {"rocm", DeviceKind::kGpu}, {"xpu", DeviceKind::kGpu}, {"tpu", DeviceKind::kTpu}};
 
+/// Messages have the user's word.
+void set_accelerator(const GivenValue& given, LaunchRequest& request) {
+  set_choice<kAccelerators, &LaunchRequest::accelerator>(given, request);
+  request.accelerator_word = given.text == text_of(request.accelerator.value) ? std::string() : given.text;
+}
+
 /// Reads torchrun's words for --bind. Both options may be given if they mean the same.
 void set_numa_binding(const GivenValue& given, LaunchRequest& request) {
   constexpr NamedValue<Binding> kTorchrunsBindings[] = {{"node", Binding::kNuma},
@@ -128,7 +134,7 @@ constexpr Flag kWorkerFlags[] = {
      .choices = "auto cpu gpu tpu",
      .noun = "accelerator",
      .default_value = "auto",
-     .apply = set_choice<kAccelerators, &LaunchRequest::accelerator>,
+     .apply = set_accelerator,
      .hint = "'gpu' is any of NVIDIA, AMD and Intel; without this option GPUs are used if there are any"},
     {.name = "isolate-gpus",
      .aliases = "virtual-local-rank",

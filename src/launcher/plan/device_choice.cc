@@ -116,12 +116,12 @@ class Chooser {
     if (request_.accelerator.value == DeviceKind::kCpu) {
       if (!only_gpus) return false;
       throw UserError(
-          "'" + as_written(asked) + "' names GPUs, and '" + as_written(request_.accelerator) + "' excludes them",
+          "'" + as_written(asked) + "' names GPUs, and '" + accelerator_as_written(request_) + "' excludes them",
           "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (request_.accelerator.value == DeviceKind::kGpu) {
       if (healthy_.empty()) {
-        throw UserError("'" + as_written(request_.accelerator) + "' is not available: " + why_none(),
+        throw UserError("'" + accelerator_as_written(request_) + "' is not available: " + why_none(),
                         "use '--accelerator cpu'");
       }
       return true;
@@ -250,6 +250,11 @@ class Chooser {
 };
 
 }  // namespace
+
+std::string accelerator_as_written(const LaunchRequest& request) {
+  if (request.accelerator_word.empty()) return as_written(request.accelerator);
+  return as_written(request.accelerator.origin, request.accelerator_word);
+}
 
 bool is_usable(const Gpu& gpu) { return !gpu.lost && gpu.mode != ComputeMode::kProhibited; }
 

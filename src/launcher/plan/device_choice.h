@@ -23,6 +23,9 @@ struct DeviceChoice {
   bool operator==(const DeviceChoice&) const = default;
 };
 
+/// '--accelerator cuda'.
+std::string accelerator_as_written(const LaunchRequest& request);
+
 /// The GPU is neither lost nor closed by its administrator.
 bool is_usable(const Gpu& gpu);
 

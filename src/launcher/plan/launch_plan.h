@@ -66,6 +66,7 @@ struct LaunchPlan {
   Setting<Strategy> strategy;
   bool watches_for_liblrun = false;  ///< the strategy needs liblrun, and the program may not have it
   Setting<DeviceKind> accelerator;
+  std::string accelerator_word;  ///< the user's: 'cuda'; empty: it is the value's
   Setting<GroupBackend> process_group_backend;
   Setting<DeviceRequest> devices;      ///< as asked, for --dry-run
   std::vector<std::string> argv;       ///< the command of workers, the Python interpreter included; before macros

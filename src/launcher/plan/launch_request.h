@@ -61,6 +61,7 @@ struct LaunchRequest {
   bool copy = false;                               ///< lrun is copied to the other hosts
   Setting<std::optional<Strategy>> strategy;
   Setting<std::optional<DeviceKind>> accelerator;              ///< empty: auto
+  std::string accelerator_word;                                ///< the user's: 'cuda'; empty: it is the value's
   Setting<std::optional<GroupBackend>> process_group_backend;  ///< empty: auto
   Setting<std::optional<std::uint64_t>> seed;
   std::string role = "default";

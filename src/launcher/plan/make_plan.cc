@@ -68,6 +68,7 @@ void choose_work(const Inputs& in, LaunchPlan& plan) {
   Setting<std::optional<Strategy>> asked = in.request.strategy;
   if (!asked.given()) asked.value = plan.personality.strategy;
   plan.accelerator = here.accelerator;
+  plan.accelerator_word = in.request.accelerator_word;
   plan.devices = here.asked;
   const bool by_list = plan.devices.given() && in.run.nodes.front().devices.given() && in.run.nodes.size() > 1;
   if (by_list) plan.devices.origin = in.allocation.source;

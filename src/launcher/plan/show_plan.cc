@@ -158,7 +158,7 @@ std::string work_rows(const LaunchPlan& plan) {
                                     : plan.strategy.value == Strategy::kDdp ? "default for several devices"
                                                                             : "default for one device";
   std::string text = row("devices", devices_text(plan), plan.devices.given() ? devices_from(plan) : "default");
-  text += row("accelerator", text_of(plan.accelerator.value),
+  text += row("accelerator", plan.accelerator_word.empty() ? text_of(plan.accelerator.value) : plan.accelerator_word,
               plan.accelerator.given() ? plan.accelerator.origin : "default: GPUs if there are any");
   text += row("strategy", std::string(strategy.name) + (strategy.needs_liblrun() ? ", by liblrun" : ""), strategy_from);
   text += row("world size", std::to_string(plan.world_size));

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
+#include "plan/device_choice.h"
 
 namespace lrun::launcher {
 namespace {
@@ -83,13 +84,13 @@ LaunchRequest with_tpu_settled(LaunchRequest request, const Environment& environ
   }
   if (accelerator == DeviceKind::kTpu && strategy != Strategy::kTpu) {
     throw UserError(fmt::format("strategy '{}' does not run on TPUs, which '{}' asks for", text_of(strategy),
-                                as_written(request.accelerator)),
+                                accelerator_as_written(request)),
                     "use '--strategy tpu'");
   }
   if (strategy != Strategy::kTpu) return request;
   if (accelerator == DeviceKind::kGpu) {
     throw UserError(
-        fmt::format("strategy 'tpu' does not run on GPUs, which '{}' asks for", as_written(request.accelerator)),
+        fmt::format("strategy 'tpu' does not run on GPUs, which '{}' asks for", accelerator_as_written(request)),
         kTrial);
   }
   if (accelerator) return request;

@@ -21,6 +21,7 @@ TEST(CommandLine, PutsEveryFlagIntoTheRequestWithItsOrigin) {
   expected.num_nodes = by_flag(4, "--num-nodes");
   expected.strategy = by_flag<std::optional<Strategy>>(Strategy::kDdp2, "--strategy");
   expected.accelerator = by_flag<std::optional<DeviceKind>>(DeviceKind::kGpu, "--accelerator");
+  expected.accelerator_word = "cuda";
   expected.process_group_backend = by_flag<std::optional<GroupBackend>>(GroupBackend::kNccl, "--process_group_backend");
   expected.seed = by_flag<std::optional<std::uint64_t>>(18446744073709551615ULL, "--seed");
   expected.master_port = by_flag<std::optional<int>>(29500, "--master_port");

@@ -73,6 +73,9 @@ TEST(ChooseDevices, AcceleratorGpuNeedsOne) {
   EXPECT_EQ(chosen(with_accelerator(request_for("2"), DeviceKind::kGpu), gpu_node(4)), "gpu0,gpu1");
   EXPECT_THAT(refusal_of([] { choose_devices(with_accelerator(request_for("2"), DeviceKind::kGpu), cpu_node()); }),
               mentions({"'--accelerator gpu'", "'host'", "'--accelerator cpu'"}));
+  LaunchRequest as_typed = with_accelerator(request_for("2"), DeviceKind::kGpu);
+  as_typed.accelerator_word = "cuda";
+  EXPECT_THAT(refusal_of([&] { choose_devices(as_typed, cpu_node()); }), mentions({"'--accelerator cuda' is not"}));
 }
 
 TEST(ChooseDevices, ProcessesCountAsTorchrunDoes) {
