@@ -178,7 +178,7 @@ TEST(CrowdedCpus, AreToldOnce) {
 }
 
 constexpr std::string_view kSetBy =
-    "; '-n', '--num_nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them\n";
+    "; '-n', '--num-nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them\n";
 
 TEST(ReplacedVariables, AreToldWhereNothingReadsThem) {
   LrunProcess lrun({"--devices", "2", "true"}, {.environment = {{"RANK", "3"}, {"MASTER_ADDR", "10.1.1.1"}}});
@@ -228,7 +228,7 @@ TEST(IncompleteJob, WithAListOfHostsThatIsNotThereIsTold) {
   EXPECT_EQ(lrun.wait().code, 0);
   EXPECT_EQ(
       lrun.err(),
-      "lrun: warning: 'PBS_NODEFILE=/nonexistent' cannot be read: this run has one node; '--num_nodes 1' says that "
+      "lrun: warning: 'PBS_NODEFILE=/nonexistent' cannot be read: this run has one node; '--num-nodes 1' says that "
       "it is meant\n");
   LrunProcess meant({"--num_nodes", "1", "true"}, {.environment = {{"PBS_NODEFILE", "/nonexistent"}}});
   EXPECT_EQ(meant.wait().code, 0);

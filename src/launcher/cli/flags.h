@@ -86,7 +86,7 @@ const Flag* find_flag(std::string_view name);
 /// The words of a list in the table.
 std::vector<std::string_view> words_of(std::string_view list);
 
-/// '--num_nodes' and '--nnodes': every long name with its dashes, the main one first.
+/// '--num-nodes' and '--nnodes': every long name with its dashes, the main one first.
 std::vector<std::string> long_names_of(const Flag& flag);
 
 /// The flag with this whole long name, with its dashes; '-' and '_' are equal. nullptr: none.

@@ -27,7 +27,7 @@ constexpr std::string_view kOwnRank = "leave it out: each worker finds its own i
 constexpr std::string_view kOfJsrun = "leave it out: it is for LLNL's other lrun, which starts IBM's jsrun";
 
 constexpr std::string_view kBackend =
-    "PROGRAM names it, as in init_process_group(\"gloo\"); '--process_group_backend' is for programs of liblrun";
+    "PROGRAM names it, as in init_process_group(\"gloo\"); '--process-group-backend' is for programs of liblrun";
 constexpr std::string_view kOfPython =
     "options of Python stand behind its name: 'lrun [options] python3 [options of Python] PROGRAM'";
 constexpr std::string_view kOneVariable = "write '--env NAME=VALUE'";
@@ -81,19 +81,19 @@ constexpr ForeignName kForeignNames[] = {
     {"--cpus-per-task", kCpus},
     {"--bind-to", "leave it out: workers are bound to CPUs only where '--bind' asks for it"},
     {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
-    {"--nodes", "--num_nodes"},
-    {"-N", "--num_nodes"},
-    {"-T", "write '--num_nodes 2 --nproc-per-node 4' for '-N2 -T4' of LLNL's other lrun"},
+    {"--nodes", "--num-nodes"},
+    {"-N", "--num-nodes"},
+    {"-T", "write '--num-nodes 2 --nproc-per-node 4' for '-N2 -T4' of LLNL's other lrun"},
     {"-M", kOfJsrun},
     {"--smpiargs", kOfJsrun},
     {"--mpibind", kOfJsrun},
-    {"--num-machines", "--num_nodes"},
-    {"--min-nodes", "--num_nodes MIN:MAX"},
-    {"--max-nodes", "--num_nodes MIN:MAX"},
-    {"--min-np", "--num_nodes MIN:MAX"},
-    {"--max-np", "--num_nodes MIN:MAX"},
-    {"--elastic", "--num_nodes MIN:MAX"},
-    {"--elastic-training", "--num_nodes MIN:MAX"},
+    {"--num-machines", "--num-nodes"},
+    {"--min-nodes", "--num-nodes MIN:MAX"},
+    {"--max-nodes", "--num-nodes MIN:MAX"},
+    {"--min-np", "--num-nodes MIN:MAX"},
+    {"--max-np", "--num-nodes MIN:MAX"},
+    {"--elastic", "--num-nodes MIN:MAX"},
+    {"--elastic-training", "--num-nodes MIN:MAX"},
     {"--machine-rank", "--node-rank"},
     {"--rank", kOwnRank},
     {"--local-rank", kOwnRank},
@@ -178,7 +178,7 @@ constexpr ForeignName kForeignNames[] = {
     {"-D", "--chdir"},
     {"--jobid", kOfStep},
     {"--overlap", kOfStep},
-    {"--multi-node", "--num_nodes 2"},
+    {"--multi-node", "--num-nodes 2"},
     {"--network", kOfContainer},
     {"--rm", kOfContainer},
     {"--shm-size", kOfContainer},

@@ -28,7 +28,7 @@ constexpr ValueKind kWord = ValueKind::kRequired;
 constexpr std::string_view kOverMpi =
     "leave it out: lrun runs Horovod over Gloo; for MPI, start the program with 'mpirun -np N PROGRAM'";
 constexpr std::string_view kElastic =
-    "lrun restarts all workers when nodes join or leave: on every node, 'lrun --strategy horovod --num_nodes 2:4 "
+    "lrun restarts all workers when nodes join or leave: on every node, 'lrun --strategy horovod --num-nodes 2:4 "
     "--devices 4 --rdzv-endpoint HOST:29500 --max-restarts 3 PROGRAM'";
 
 constexpr HorovodrunOption kOptions[] = {

@@ -20,7 +20,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// The options that give the number of workers.
-constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num_nodes"};
+constexpr std::array<std::string_view, 3> kCountOptions{"devices", "nproc-per-node", "num-nodes"};
 
 /// Options that only a launcher has, whatever it starts.
 constexpr std::array<std::string_view, 4> kLauncherOptions{"max-restarts", "rdzv-backend", "rdzv-endpoint", "rdzv-id"};

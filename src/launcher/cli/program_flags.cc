@@ -142,7 +142,7 @@ constexpr Flag kProgramFlags[] = {
                 "own. Without this option lrun warns.",
      .lrun_variable = false,
      .apply = set_switch<&LaunchRequest::nested>},
-    {.name = "no_local_rank",
+    {.name = "no-local-rank",
      .group = FlagGroup::kProgram,
      .details = "With --strategy deepspeed: do not pass '--local_rank=N' to PROGRAM.",
      .apply = set_switch<&LaunchRequest::no_local_rank>},

@@ -89,7 +89,7 @@ void set_numa_binding(const GivenValue& given, LaunchRequest& request) {
 
 constexpr Flag kWorkerFlags[] = {
     {.name = "devices",
-     .aliases = "num_gpus num_accelerators",
+     .aliases = "num-gpus num-accelerators",
      .value = kRequired,
      .placeholder = "N|LIST|auto|-1",
      .brief = "devices of each node: how many, or which",
@@ -97,7 +97,7 @@ constexpr Flag kWorkerFlags[] = {
                 "and 3, '2,' only device 2, '-1' all GPUs, and 'auto' all GPUs or, if there are none, one CPU worker. "
                 "A GPU or a MIG instance may also be given by its UUID or a prefix of it ('GPU-8f3a', 'MIG-41c9'). "
                 "Instances count as devices. On a machine without GPUs a plain count gives that many CPU workers; "
-                "'-1' and lists are errors there. --num_gpus and --num_accelerators are aliases for DeepSpeed.",
+                "'-1' and lists are errors there. --num-gpus and --num-accelerators are aliases for DeepSpeed.",
      .choices = "auto -1",
      .default_value = "one device",
      .apply = set_devices},
@@ -114,7 +114,7 @@ constexpr Flag kWorkerFlags[] = {
      .torchrun_variable = true,
      .apply = set_workers,
      .same_as = "devices"},
-    {.name = "num_nodes",
+    {.name = "num-nodes",
      .aliases = "nnodes",
      .value = kRequired,
      .placeholder = "N|MIN:MAX",

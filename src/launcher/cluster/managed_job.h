@@ -12,7 +12,7 @@
 namespace lrun::launcher {
 
 /// The hint where a manager's words do not suffice.
-inline constexpr const char* kByHand = "give '--num_nodes', '--node-rank' and '--rdzv-endpoint'";
+inline constexpr const char* kByHand = "give '--num-nodes', '--node-rank' and '--rdzv-endpoint'";
 
 /// A value, and the variable or file that reported it. Unknown without such a source.
 template <class T>

@@ -29,7 +29,7 @@ void refuse_spares(const LaunchRequest& request, std::size_t hosts) {
                   request.spares.value, hosts_as_written(request)),
       hosts == 1
           ? fmt::format("leave '{}' out", request.spares.origin)
-          : fmt::format("write '--num_nodes {}:{}': the run then goes on without a host that is lost", least, hosts));
+          : fmt::format("write '--num-nodes {}:{}': the run then goes on without a host that is lost", least, hosts));
 }
 
 void check_others(const LaunchRequest& request) {

@@ -17,7 +17,7 @@ bool have_slots(const LaunchRequest& request, const std::vector<Host>& hosts);
 void check_worker_counts(const LaunchRequest& request, const std::vector<Host>& hosts);
 
 /// The part of `hosts` that is used where a launcher's grammar may count fewer workers than the list has:
-/// - under strategy 'deepspeed' the first N hosts of --num_nodes, and the first N devices of each host of --num_gpus;
+/// - under strategy 'deepspeed' the first N hosts of --num-nodes, and the first N devices of each host of --num-gpus;
 /// - with -np of horovodrun the first hosts that have N workers in total. A host without a number has one.
 /// \throws UserError  horovodrun's N is more than all hosts have
 std::vector<Host> used_hosts(std::vector<Host> hosts, const LaunchRequest& request);

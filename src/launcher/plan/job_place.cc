@@ -41,7 +41,7 @@ const std::string& or_source(const std::string& by, const Allocation& allocation
 [[noreturn]] void refuse_contradiction(const std::string& origin, const std::string& value, const std::string& said) {
   const bool is_variable = origin.find(':') == std::string::npos;  // else 'lrun.toml:3: num_nodes'
   throw UserError(fmt::format("'{}{}{}', and {}", origin, is_variable ? "=" : " ", value, said),
-                  "remove one of them; '--num_nodes', '--node-rank' and '--rdzv-endpoint' override both");
+                  "remove one of them; '--num-nodes', '--node-rank' and '--rdzv-endpoint' override both");
 }
 
 /// Each of several launchers on a host would start all workers of the host, where it does not know its place.
@@ -95,7 +95,7 @@ void refuse_idle_hosts(const Allocation& allocation, const LaunchRequest& reques
           : fmt::format("mpirun --map-by ppr:1:node lrun --rdzv-endpoint {}:29500 …", hosts.front());
   throw UserError(fmt::format("{} gives this job {} hosts ('{}' is the first) and starts lrun only on this one",
                               allocation.source, hosts.size(), hosts.front()),
-                  fmt::format("write '{}', or '--num_nodes 1' for only this host", line));
+                  fmt::format("write '{}', or '--num-nodes 1' for only this host", line));
 }
 
 void refuse_missing_endpoint(const Allocation& allocation, const LaunchRequest& request) {
@@ -133,7 +133,7 @@ void check_spares(const LaunchRequest& request, const Allocation& allocation, bo
   if (has_task || (allocation.nodes_to_start == 0 && !(takes_part && allocation.job->knows_nodes))) {
     throw UserError(
         fmt::format("{}: spares need a job of several nodes", asked),
-        "ask Slurm for more nodes; where you start lrun on each node yourself, extra nodes beyond '--num_nodes' "
+        "ask Slurm for more nodes; where you start lrun on each node yourself, extra nodes beyond '--num-nodes' "
         "become spares");
   }
   if (spares.value < nodes) return;

@@ -43,7 +43,7 @@ struct LaunchRequest {
   Setting<std::string> python;       ///< --python: a path or a name; empty: not given
   bool of_liblrun = false;           ///< --liblrun: PROGRAM carries out the strategy, though it is a Python program
   bool nested = false;               ///< --nested: a worker of another run starts this one on purpose
-  bool no_local_rank = false;        ///< --no_local_rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'
+  bool no_local_rank = false;        ///< --no-local-rank: under 'deepspeed' PROGRAM gets no '--local_rank=N'
   bool is_old_launch = false;        ///< --compat=torch.distributed.launch: PROGRAM gets '--local-rank=N' …
   bool use_env = false;              ///< … except with --use-env
   WorkerSetup setup;

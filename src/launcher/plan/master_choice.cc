@@ -72,7 +72,7 @@ void choose_own_store(const RendezvousRequest& request, const Setting<std::optio
   int port = master_port.value.value_or(0);
   if (names_endpoint && !names_store) {
     plan.warnings.emplace_back(
-        "'--rdzv-conf is_host=false': this run has one node and leaves the endpoint alone; '--num_nodes' makes it a "
+        "'--rdzv-conf is_host=false': this run has one node and leaves the endpoint alone; '--num-nodes' makes it a "
         "part of the job there");
   } else if (names_store) {
     port = port_of(request);
@@ -235,7 +235,7 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
   plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
   if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes + request.spares.value) {
     throw UserError("'" + as_written(rank) + "': there is no such node",
-                    plan.num_nodes == 1 ? "this run has one node; '--num_nodes' says how many"
+                    plan.num_nodes == 1 ? "this run has one node; '--num-nodes' says how many"
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
   check_endpoints(request.rendezvous);

@@ -50,7 +50,7 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
   return nodes;
 }
 
-/// 'this host (no manager names other nodes), 3 more by --num_nodes'
+/// 'this host (no manager names other nodes), 3 more by --num-nodes'
 std::string describe(std::size_t nodes, const LaunchRequest& request, const Allocation& allocation) {
   std::string text = fmt::format("{} ({})", allocation.source, allocation.reason);
   const bool by_manager = request.num_nodes.source == Source::kScheduler;  // `text` names it already
@@ -81,7 +81,7 @@ std::vector<DeviceChoice> choose_for_all(const LaunchRequest& request, const std
     total += choices.back().devices.size();
     if (total > kMostWorkers) {
       throw UserError("more than " + std::to_string(kMostWorkers) + " devices are requested",
-                      "check '--devices' and '--num_nodes'");
+                      "check '--devices' and '--num-nodes'");
     }
     if (choices.back().accelerator.value != choices.front().accelerator.value) {
       throw UserError("'" + nodes.front().name + "' and '" + node.name + "' do not have the same kind of devices",

@@ -104,7 +104,7 @@ std::optional<Rejection> rejection_of(const JoinRecord& record, const std::vecto
     return Rejection{"node '" + first.node + "' expects a job of " + nodes_text(first.min_nodes, first.max_nodes) +
                          " nodes, and node '" + record.node + "' one of " +
                          nodes_text(record.min_nodes, record.max_nodes),
-                     record.of_rank ? "" : "give every node the same '--num_nodes' ('--nnodes')"};
+                     record.of_rank ? "" : "give every node the same '--num-nodes' ('--nnodes')"};
   }
   if (record.settings != first.settings) {
     return other_settings(record, first);

@@ -25,7 +25,7 @@ constexpr std::string_view kAlone = " alone ";
 constexpr std::string_view kName = "lrun-job/";  // of all versions
 constexpr const char* kSecretHint = "set LRUN_JOB_SECRET to the same value on every node, or on none";
 constexpr const char* kAloneHint =
-    "for two jobs, use a different port in '--rdzv-endpoint'; for one job, start both with the same '--num_nodes'";
+    "for two jobs, use a different port in '--rdzv-endpoint'; for one job, start both with the same '--num-nodes'";
 
 /// Bytes of a foreign program, so that they can stand in a message.
 std::string first_words(std::string_view bytes) {

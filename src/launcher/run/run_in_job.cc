@@ -54,7 +54,7 @@ const char* usual_hint(const LaunchPlan& plan, const Environment& environment, b
   if (plan.rendezvous->of_ranks || tasks_of_step(environment) == plan.num_nodes) {
     return "look at what the other tasks of the step said: each of them has to run this lrun";
   }
-  return has_head ? kOtherPlaceHint : "start lrun on every node with the same '--num_nodes' and '--rdzv-endpoint'";
+  return has_head ? kOtherPlaceHint : "start lrun on every node with the same '--num-nodes' and '--rdzv-endpoint'";
 }
 
 void keep_wait(const RendezvousOutcome& met, const LaunchPlan& plan, const Verdict& verdict, const std::string& text) {

@@ -52,7 +52,7 @@ void add_warnings_about_lists(LaunchPlan& plan, const LaunchRequest& request, co
     const std::string file = of_workers.get(name).value_or("");
     if (file.empty() || request.num_nodes.given() || ::access(file.c_str(), R_OK) == 0) continue;
     plan.warnings.push_back(fmt::format(
-        "'{}={}' cannot be read: this run has one node; '--num_nodes 1' says that it is meant", name, file));
+        "'{}={}' cannot be read: this run has one node; '--num-nodes 1' says that it is meant", name, file));
   }
 }
 
@@ -99,7 +99,7 @@ void note_replaced_variables(const LaunchPlan& plan, const Environment& of_worke
   for (std::string& variable : replaced) variable = "'" + variable + "'";
   if (!replaced.empty())
     sink.note("workers get this run's values in place of " + join_words(replaced) +
-              "; '-n', '--num_nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them");
+              "; '-n', '--num-nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them");
 }
 
 /// True for somebody who says the number of ranks or where they meet, or starts each by hand, to a run that reads none

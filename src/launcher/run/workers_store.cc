@@ -61,7 +61,7 @@ void WorkersStore::leave() {
   if (server_ != nullptr) std::exchange(server_, nullptr)->set_listeners({}, {});  // it may outlive us
 }
 
-/// A launcher may connect by mistake: one of another job, or of this one without its '--num_nodes'.
+/// A launcher may connect by mistake: one of another job, or of this one without its '--num-nodes'.
 void WorkersStore::reject(const Fd& launcher) const {
   SendBuffer answer;
   answer.tail() = lone_job_handshake(plan_.run_name == plan_.run_id ? "" : plan_.run_name);

@@ -68,7 +68,7 @@ constexpr OtherWord kOtherWords[] = {
     {"podman", kNotHere},
     {"wait", "'lrun status --watch' shows runs until they end"},
     {"get", "it is a verb of kubectl; 'lrun status' shows what runs"},
-    {"scale", "'-n' is the number of workers, and '--num_nodes MIN:MAX' lets nodes come and go"},
+    {"scale", "'-n' is the number of workers, and '--num-nodes MIN:MAX' lets nodes come and go"},
     {"jupyter", "a notebook starts its ranks itself: see launch() in docs/launch_from_code.md"},
     {"horovodrun", "write 'lrun --strategy horovod' in its place, with its options"},
     {"top", "'lrun status --watch' shows what runs"},

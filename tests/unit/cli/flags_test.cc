@@ -39,7 +39,7 @@ TEST(FlagTable, EveryRowCanBeActedOnAndExplained) {
 TEST(FlagTable, VariablesAreMadeFromTheName) {
   std::map<std::string_view, std::string> variables;
   for (const Flag& flag : flag_table()) variables[flag.name] = lrun_variable_of(flag);
-  EXPECT_EQ(variables["num_nodes"], "LRUN_NUM_NODES");
+  EXPECT_EQ(variables["num-nodes"], "LRUN_NUM_NODES");
   EXPECT_EQ(variables["log-dir"], "LRUN_LOG_DIR");
   EXPECT_EQ(variables["help"], "");
 }

@@ -115,7 +115,7 @@ TEST(Horovodrun, RefusesWithWhatToTypeInstead) {
   };
   EXPECT_THAT(refused({"--mpi"}), mentions({"'--mpi'", "'mpirun -np N PROGRAM'"}));
   for (const char* const elastic : {"--min-np", "--max-np", "--host-discovery-script", "--reset-limit"}) {
-    EXPECT_NE(hint_of({elastic, "2"}).find("lrun --strategy horovod --num_nodes 2:4"), std::string::npos) << elastic;
+    EXPECT_NE(hint_of({elastic, "2"}).find("lrun --strategy horovod --num-nodes 2:4"), std::string::npos) << elastic;
   }
   EXPECT_NE(hint_of({"--check-build"}).find("gloo_built"), std::string::npos);
   EXPECT_NE(hint_of({"--config-file", "a.yaml"}).find("lrun.toml"), std::string::npos);

@@ -21,7 +21,7 @@ TEST(NodeFlags, RefuseWrongValuesWithAWayOut) {
 }
 
 TEST(NodeFlags, AreNotThoseOfTheOtherLrunOfLlnl) {
-  EXPECT_THAT(refusal({"-T4", "-N2", "p"}), mentions({"'-T4'", "'--num_nodes 2 --nproc-per-node 4'"}));
+  EXPECT_THAT(refusal({"-T4", "-N2", "p"}), mentions({"'-T4'", "'--num-nodes 2 --nproc-per-node 4'"}));
   EXPECT_THAT(refusal({"--smpiargs=-gpu", "p"}), mentions({"leave it out", "LLNL's other lrun"}));
 }
 

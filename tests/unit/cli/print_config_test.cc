@@ -25,7 +25,7 @@ TEST(PrintConfig, TellsValueAndSource) {
   const std::string text = printed({"-n4", "-vv"}, {{"LRUN_STRATEGY", "DP"}, {"PET_NNODES", "1"}}, "\nseed = 7\n");
   EXPECT_EQ(line_with(text, "nproc-per-node"), "nproc-per-node = 4                        # -n");
   EXPECT_EQ(line_with(text, "strategy"), "strategy = \"DP\"                           # LRUN_STRATEGY");
-  EXPECT_EQ(line_with(text, "num_nodes"), "num_nodes = 1                             # PET_NNODES");
+  EXPECT_EQ(line_with(text, "num-nodes"), "num-nodes = 1                             # PET_NNODES");
   EXPECT_EQ(line_with(text, "seed"), "seed = 7                                  # lrun.toml:2");
   EXPECT_EQ(line_with(text, "verbose"), "verbose = 2                               # -v");
   EXPECT_EQ(line_with(text, "# grace"), "# grace = 30s                             # default");

@@ -60,7 +60,7 @@ TEST(HostPlace, RefusesSparesAndSaysHowARunOutlivesAHost) {
   LaunchRequest request = request_on("a,b,c");
   request.spares = {1, Source::kFlag, "--spares"};
   EXPECT_THAT(refusal_of([&] { (void)placed_by(request); }),
-              mentions({"'--spares 1'", "'-H a,b,c'", "'--num_nodes 2:3'"}));
+              mentions({"'--spares 1'", "'-H a,b,c'", "'--num-nodes 2:3'"}));
   request.hosts = hosts_flag("a");
   EXPECT_THAT(refusal_of([&] { (void)placed_by(request); }), mentions({"'--spares 1'", "'-H a'", "'--spares'"}));
 }

@@ -109,12 +109,12 @@ TEST(JobPlace, OfAStepOrABatchScriptIsNoVariables) {
   LaunchRequest request = request_for("2");
   request.rendezvous.node_rank = {1, Source::kEnvironment, "PET_NODE_RANK"};
   EXPECT_THAT(refusal_of([&] { (void)placed(request, step_of_three(2)); }),
-              mentions({"'PET_NODE_RANK=1'", "2", "12.0", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
+              mentions({"'PET_NODE_RANK=1'", "2", "12.0", "'--num-nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
   EXPECT_EQ(placed(request, step_of_three(1)).num_nodes.value, 3) << "they agree";
   Allocation script{{cpu_node()}, "Slurm job 12", "SLURM_JOB_ID without SLURM_STEP_ID"};
   script.nodes_to_start = 3;
   EXPECT_THAT(refusal_of([&] { (void)placed(request, script); }),
-              mentions({"'PET_NODE_RANK=1'", "3 nodes", "12", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
+              mentions({"'PET_NODE_RANK=1'", "3 nodes", "12", "'--num-nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(nodes_to_start(placed(request, script), script), 0);
 }
@@ -202,7 +202,7 @@ TEST(JobPlace, RefusesSparesThatCannotBe) {
   EXPECT_THAT(refusal_of([&] { (void)placed(request, step_of_three(0)); }),
               mentions({"'--spares 3'", "12.0", "3 nodes", "'--spares 2'"}));
   const Allocation here{{cpu_node()}, "this host", "nothing names other nodes"};
-  EXPECT_THAT(refusal_of([&] { (void)placed(request, here); }), mentions({"'--spares 3'", "'--num_nodes'"}));
+  EXPECT_THAT(refusal_of([&] { (void)placed(request, here); }), mentions({"'--spares 3'", "'--num-nodes'"}));
   Allocation ranks = step_of_three(0);
   ranks.job->task = TaskPlace{0, 6, 0, 2, 0, 3, {2, 2, 2}};
   EXPECT_THAT(refusal_of([&] { (void)placed(request, ranks); }),
@@ -337,7 +337,7 @@ TEST(JobPlace, OfARunThatIsSaidWholeIsTheUsers) {
   request.rendezvous.node_rank = {0, Source::kEnvironment, "PET_NODE_RANK"};
   EXPECT_TRUE(leaves_anything_to_manager(request)) << "a variable may contradict the manager";
   EXPECT_THAT(refusal_by(request, tasks_of_three(1)),
-              mentions({"'PET_NODE_RANK=0'", "1 by TASK", "'--num_nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
+              mentions({"'PET_NODE_RANK=0'", "1 by TASK", "'--num-nodes'", "'--node-rank'", "'--rdzv-endpoint'"}));
 }
 
 TEST(JobPlace, ContradictedByAVariableIsRefusedNamingBoth) {
@@ -415,12 +415,12 @@ TEST(JobPlace, OnHostsThatNobodyStartsLrunOnIsRefusedUnlessThisOneIsToBeAlone) {
   Allocation script{{cpu_node(16, "h1")}, "PBS", "PBS_NODEFILE"};
   script.listed_hosts = {"h1", "h2"};
   EXPECT_THAT(refusal_by(request_for("2"), script),
-              mentions({"2 hosts", "'h1'", "'lrun --hostfile $PBS_NODEFILE …'", "'--num_nodes 1'"}));
+              mentions({"2 hosts", "'h1'", "'lrun --hostfile $PBS_NODEFILE …'", "'--num-nodes 1'"}));
   script.source = "LSF";
   script.reason = "LSB_MCPU_HOSTS";
   EXPECT_THAT(
       refusal_by(request_for("2"), script),
-      mentions({"2 hosts", "'h1'", "'mpirun --map-by ppr:1:node lrun --rdzv-endpoint h1:29500 …'", "'--num_nodes 1'"}));
+      mentions({"2 hosts", "'h1'", "'mpirun --map-by ppr:1:node lrun --rdzv-endpoint h1:29500 …'", "'--num-nodes 1'"}));
   LaunchRequest request = request_for("2");
   request.num_nodes = {1, Source::kFlag, "--num_nodes"};
   EXPECT_EQ(refusal_by(request, script), "none");

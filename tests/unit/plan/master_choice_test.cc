@@ -111,7 +111,7 @@ TEST(MasterChoice, LeavesAnEndpointThatItDoesNotHostToOthers) {
       .backend = backend_flag("c10d"), .endpoint = endpoint_of("localhost", 4000), .is_host = false};
   EXPECT_EQ(master_of(anothers), "127.0.0.1:0") << "the store is at a port of its own";
   EXPECT_THAT(warnings_of(anothers, 0),
-              testing::ElementsAre(mentions({"'--rdzv-conf is_host=false'", "'--num_nodes'"})));
+              testing::ElementsAre(mentions({"'--rdzv-conf is_host=false'", "'--num-nodes'"})));
   const RendezvousRequest fixed{.endpoint = endpoint_of("localhost", 4000), .is_host = false};
   EXPECT_EQ(master_of(fixed), "127.0.0.1:4000") << "with the static backend it is where the workers' store is";
   EXPECT_TRUE(warnings_of(fixed, 0).empty());

@@ -139,7 +139,7 @@ TEST(Handshake, HearsThatAJobOfOneNodeHasThePort) {
       EXPECT_FALSE(launcher.done());
       const std::string named = name.empty() ? "" : " 'mine'";
       EXPECT_EQ(launcher.refusal(), "it is the workers' store of the job" + named + ", which has one node");
-      EXPECT_THAT(launcher.hint(), AllOf(HasSubstr("'--rdzv-endpoint'"), HasSubstr("'--num_nodes'")));
+      EXPECT_THAT(launcher.hint(), AllOf(HasSubstr("'--rdzv-endpoint'"), HasSubstr("'--num-nodes'")));
     }
   }
 }
