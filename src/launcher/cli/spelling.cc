@@ -21,25 +21,44 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
+struct UnknownOption : UserError {
+  UnknownOption(const std::string& unknown, std::string hint)
+      : UserError("unknown option '" + unknown + "'", std::move(hint)), option(unknown) {}
+
+  std::string option;
+};
+
+/// The error about all of them, of which each alone would have its own.
+UserError error_about(const std::vector<UnknownOption>& unknown) {
+  constexpr std::size_t kMostNamed = 5;
+  if (unknown.size() == 1) return unknown.front();
+  std::vector<std::string> names;
+  for (const UnknownOption& one : unknown) {
+    const std::string name = "'" + one.option + "'";
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  const char* const what = names.size() == 1 ? "unknown option " : "unknown options ";
+  return {what + join_first(names, kMostNamed, " and "), unknown.front().hint()};
+}
+
 /// \param meant  the hint, where it is known
 [[noreturn]] void refuse_unknown(const std::string& option, std::string meant = {}) {
-  const std::string problem = "unknown option '" + option + "'";
-  if (!meant.empty()) throw UserError(problem, std::move(meant));
+  if (!meant.empty()) throw UnknownOption(option, std::move(meant));
   if (option.find(' ') != std::string::npos) {
-    throw UserError(problem, "an option and its value are two words: leave out the quotes around both");
+    throw UnknownOption(option, "an option and its value are two words: leave out the quotes around both");
   }
-  if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UserError(problem, std::move(hint));
+  if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UnknownOption(option, std::move(hint));
   if (option.find_first_not_of("0123456789", 1) == std::string::npos) {
-    throw UserError(problem, did_you_mean("-n " + option.substr(1)));
+    throw UnknownOption(option, did_you_mean("-n " + option.substr(1)));
   }
   const bool is_long = option.starts_with("--");
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  throw choice_error(
-      problem, lower_case(is_long ? option : "-" + option), names,
-      "options of PROGRAM stand behind it, as in 'lrun PROGRAM " + option + "'; 'lrun --help' lists lrun's");
+  throw UnknownOption(option, nearest_hint(lower_case(is_long ? option : "-" + option), names,
+                                           "options of PROGRAM stand behind it, as in 'lrun PROGRAM " + option +
+                                               "'; 'lrun --help' lists lrun's"));
 }
 
 /// The flag whose long name is `option` or begins with it, when there is only one. A name that other launchers have is
@@ -78,10 +97,11 @@ const Flag* find_counted(const std::string& word) {
   return counted ? find_short(std::string_view(word).substr(1, 2)) : nullptr;
 }
 
+bool is_numeric(const std::string& word) { return word.find_first_not_of("0123456789.") == std::string::npos; }
+
 /// As in argparse, '-1' and '-2.5' are values, and everything else with a dash in front is an option.
 bool looks_like_option(const std::string& word) {
-  if (word.size() < 2 || word.front() != '-') return false;
-  return word.find_first_not_of("0123456789.", 1) != std::string::npos;
+  return word.size() > 1 && word.front() == '-' && !is_numeric(word.substr(1));
 }
 
 class LineReader {
@@ -91,6 +111,9 @@ class LineReader {
   SpelledLine run() {
     try {
       read_options();
+    } catch (const UnknownOption& unknown) {
+      refuse_earlier_values();
+      throw error_about(and_those_behind(unknown));
     } catch (const UserError&) {
       refuse_earlier_values();
       throw;
@@ -116,6 +139,24 @@ class LineReader {
         read_short(word);
       }
     }
+  }
+
+  /// The unknown options up to the first word that may be PROGRAM: nobody knows whether they take a word as value,
+  /// except where that is a number.
+  std::vector<UnknownOption> and_those_behind(UnknownOption unknown) {
+    std::vector<UnknownOption> all{std::move(unknown)};
+    while (next_ < words_.size()) {
+      try {
+        if (is_numeric(words_[next_])) ++next_;
+        read_options();
+        break;
+      } catch (const UnknownOption& next) {
+        all.push_back(next);
+      } catch (const UserError&) {
+        break;
+      }
+    }
+    return all;
   }
 
   /// An option without its value takes the next word, often PROGRAM, and then the words after that look wrong. The

@@ -90,6 +90,17 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
   EXPECT_THAT(refusal({"--DEVICES=2", "./train"}), mentions({"did you mean '--devices'?"}));
 }
 
+TEST(Spelling, SeveralUnknownOptionsAreToldAtOnce) {
+  EXPECT_EQ(refusal({"--devces", "2", "-n", "2", "--bogus=1", "-strategy", "ddp", "./train", "--lr"}),
+            "lrun: error: unknown options '--devces', '--bogus' and '-strategy'\n"
+            "lrun: hint: did you mean '--devices'?\n");
+  EXPECT_EQ(refusal({"--devces", "two", "--bogus", "./train"}),
+            "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n")
+      << "'two' may be PROGRAM";
+  EXPECT_EQ(refusal({"--devces", "--devces", "--grace", "x"}),
+            "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n");
+}
+
 TEST(Spelling, ANameOfOtherLaunchersIsNoBeginningExceptInTorchrunsLines) {
   EXPECT_EQ(refusal({"--local-rank", "0", "p"}),
             "lrun: error: unknown option '--local-rank'\n"
