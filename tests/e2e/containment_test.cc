@@ -111,7 +111,7 @@ TEST(Containment, NothingIsLeftAfterKillOfTheLauncher) {
   ASSERT_TRUE(eventually([&] { return lrun.workers().size() >= 6; }));
   ASSERT_EQ(::kill(lrun.launcher_pid(), SIGKILL), 0);
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_THAT(lrun.err(), HasSubstr("the launcher itself died of SIGKILL"));
+  EXPECT_THAT(lrun.err(), HasSubstr("lrun itself died of SIGKILL"));
 }
 
 /// \return how the guard ended: of SIGKILL, or in order, where it was continued between the two kills and cleaned up.

@@ -234,8 +234,7 @@ TEST(Signals, ASecondCtrlCEndsALauncherThatDoesNotListen) {
     ASSERT_TRUE(eventually([&] { return !has_pending_signals(lrun.pid()); }));
   }
   EXPECT_EQ(lrun.wait().code, 125);
-  EXPECT_NE(lrun.err().find("the launcher itself did not answer and was killed; all workers were ended"),
-            std::string::npos)
+  EXPECT_NE(lrun.err().find("lrun itself did not answer and was killed; all workers were ended"), std::string::npos)
       << lrun.err();
   EXPECT_TRUE(lrun.processes().empty());
 }

@@ -238,7 +238,7 @@ TEST(TenMistakes, KillOfTheLauncher) {
   EXPECT_EQ(lrun.wait().code, 125);
   EXPECT_TRUE(eventually([&] { return lrun.processes().empty(); })) << "workers live on";
   ASSERT_EQ(own_lines(lrun).size(), 1U) << lrun.err();
-  EXPECT_TRUE(holds_all(own_lines(lrun)[0], {"the launcher itself died of SIGKILL", "all workers were ended"}));
+  EXPECT_TRUE(holds_all(own_lines(lrun)[0], {"lrun itself died of SIGKILL", "all workers were ended"}));
 }
 
 }  // namespace

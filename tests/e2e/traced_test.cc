@@ -190,7 +190,7 @@ TEST_F(Traced, TheLaunchersDeathIsSeenByTheGuard) {
   ::kill(launcher, SIGKILL);
   EXPECT_EQ(lrun.wait().code, 125) << lrun.err();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kMoment);
-  EXPECT_THAT(lrun.err(), HasSubstr("the launcher itself died of SIGKILL"));
+  EXPECT_THAT(lrun.err(), HasSubstr("lrun itself died of SIGKILL"));
   EXPECT_THAT(lrun.err(), HasSubstr(tracer.held()));
 }
 

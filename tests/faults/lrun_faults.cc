@@ -76,7 +76,7 @@ RunPlan launcher_killed(Chance& chance) {
   plan.when_ready = chance.percent(60);
   plan.deeds = {{Target::kLauncher, 0, SIGKILL, milliseconds(chance.below(plan.when_ready ? 5 : 20))}};
   plan.expected.exit_code = 125;
-  plan.expected.says = "the launcher itself died of SIGKILL";
+  plan.expected.says = "lrun itself died of SIGKILL";
   return plan;
 }
 
@@ -103,7 +103,7 @@ RunPlan one_stopped(Chance& chance) {
   if (guard_is_stopped) {
     plan.deeds.push_back({stopped, 0, SIGCONT, milliseconds(1000)});  // it may have been about to end
     plan.expected.exit_code = 125;
-    plan.expected.says = "the launcher itself died of SIGKILL";
+    plan.expected.says = "lrun itself died of SIGKILL";
   } else {
     plan.expected.signal_number = SIGKILL;
   }

@@ -230,8 +230,7 @@ class TerminalSettings {
 
 int end_unresponsive_launcher(const RunCgroup& cgroup) {
   const auto survivors = end_all_descendants(kCleanUpLimit, cgroup);
-  say(fmt::format("lrun: error: the launcher itself did not answer and was killed; {}\n",
-                  survivors_or_none(survivors)));
+  say(fmt::format("lrun: error: lrun itself did not answer and was killed; {}\n", survivors_or_none(survivors)));
   return kExitRefused;
 }
 
@@ -239,7 +238,7 @@ int end_what_is_left(const ExitStatus& status, const RunCgroup& cgroup) {
   const bool in_order = status.kind == ExitStatus::Kind::kExited;
   const auto survivors = end_all_descendants(in_order ? kSecondLookLimit : kCleanUpLimit, cgroup);
   if (in_order) return status.value;
-  say(fmt::format("lrun: error: the launcher itself {}; {}\n", status.text(), survivors_or_none(survivors)));
+  say(fmt::format("lrun: error: lrun itself {}; {}\n", status.text(), survivors_or_none(survivors)));
   return kExitRefused;
 }
 

@@ -57,7 +57,7 @@ void add_first_outputs(Timeline& timeline) {
 /// The verdict that was printed at the end, from result.json; empty for a run without one, or that succeeded.
 std::string verdict_of(const RunEntry& run, const std::optional<std::string>& result) {
   if (!result) {
-    const std::string why = run.alive ? "the run goes on" : "the run has no result: its launcher was killed";
+    const std::string why = run.alive ? "the run goes on" : "the run has no result: lrun was killed";
     return message_line(Severity::kNote, why);
   }
   try {

@@ -37,10 +37,9 @@ std::string ending_words(const FailureRecord& record) {
 }
 
 /// The reason of result.json as words: 'timed_out' is 'timed out'.
-std::string reason_words(std::string reason, int signal_number) {
+std::string reason_words(const std::string& reason, int signal_number) {
   if (reason == "succeeded") return "ok";
-  std::replace(reason.begin(), reason.end(), '_', ' ');
-  return signal_number > 0 ? reason + ": " + signal_name(signal_number) : reason;
+  return words_of_reason(reason) + (signal_number > 0 ? ": " + signal_name(signal_number) : "");
 }
 
 using Columns = std::array<std::string, 7>;

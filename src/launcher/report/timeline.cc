@@ -190,7 +190,7 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
     end_worker(timeline, event, line, order);
   } else if (name == "run_ended") {
     timeline.ended_ms = time_of(timeline, event);
-    timeline.reason = plain(event.at("reason").get<std::string>());
+    timeline.reason = words_of_reason(event.at("reason").get<std::string>());
     timeline.exit_code = event.at("exit_code").get<int>();
     timeline.culprit = json_integer(event.value("rank", Json(-1)));
   } else {
@@ -233,6 +233,13 @@ int first_round(const Timeline& timeline) {
 int last_round(const Timeline& timeline) { return timeline.workers.empty() ? -1 : timeline.workers.back().round; }
 
 }  // namespace
+
+std::string words_of_reason(const std::string& name) {
+  if (name == name_of(RunEnd::Kind::kGuardDied)) return "lrun was killed";
+  if (name == name_of(RunEnd::Kind::kLauncherFailed)) return "lrun failed";
+  if (name == name_of(RunEnd::Kind::kHeadLost)) return "connection lost";
+  return plain(name);
+}
 
 std::vector<WorkerSpan> Timeline::last_workers() const {
   std::vector<WorkerSpan> last;

@@ -105,6 +105,9 @@ std::size_t deciding_part(const std::vector<Timeline>& parts);
 /// several ranks is one line with the time of the first and the last.
 std::string timeline_text(const Timeline& timeline);
 
+/// The reason of an end by its name in JSON, as words: 'timed_out' as 'timed out', 'guard_died' as 'lrun was killed'.
+std::string words_of_reason(const std::string& name);
+
 /// 'world size 4, ddp'; 'on other hosts' where only the head's events are here.
 std::string size_text(const Timeline& timeline);
 

@@ -26,6 +26,8 @@ TEST(RunsText, SaysInAFewWordsHowARunEnded) {
   EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT}}),
             "interrupted: SIGINT");
   EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kTimedOut}}), "timed out");
+  EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kGuardDied}}), "lrun was killed");
+  EXPECT_EQ(words_of_result({.end = {.kind = RunEnd::Kind::kLauncherFailed}}), "lrun failed");
   Verdict hang = failed(FailureRecord::Ending::kSignaled, SIGSTOP);
   hang.end.kind = RunEnd::Kind::kHang;
   EXPECT_EQ(words_of_result(hang), "hang: rank 3: SIGSTOP");
