@@ -129,7 +129,7 @@ TEST(Output, TheConsoleShowsWhatItsModeSays) {
   }
 }
 
-/// The first is shown at once, what comes soon after it together. Ranks that start far apart are no fault of that.
+/// Copies of a quarter of a second are one line. Ranks that start far apart are no fault of that.
 TEST(Output, FoldsWhatAllRanksSay) {
   with_more_time([](int factor) -> std::string {
     LrunProcess lrun(

@@ -99,10 +99,10 @@ constexpr Flag kOutputFlags[] = {
      .group = FlagGroup::kOutput,
      .brief = "fold, prefix, raw, rank0 or quiet",
      .details = "How to print the workers' lines on the console. 'prefix': each line with its rank in front. 'fold': "
-                "equal lines of several ranks once, with all their ranks in front, as in '[0-7]'. The first of them "
-                "is printed at once, and those of the next quarter of a second together. 'raw': unchanged. 'rank0': "
-                "only those of rank 0, unchanged. 'quiet': none. Log files have all lines in any case, and the "
-                "verdict of a failed run shows the last ones.",
+                "equal lines of several ranks once, with all their ranks in front, as in '[0-7]'. A terminal shows "
+                "the first of them at once, and those of the next quarter of a second join it; elsewhere a line waits "
+                "so long for them. 'raw': unchanged. 'rank0': only those of rank 0, unchanged. 'quiet': none. Log "
+                "files have all lines in any case, and the verdict of a failed run shows the last ones.",
      .choices = "fold prefix raw rank0 quiet",
      .noun = "output mode",
      .default_value = "prefix",

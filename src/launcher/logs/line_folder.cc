@@ -39,15 +39,15 @@ void LineFolder::show_new(SteadyTime now, std::vector<Output>& to) {
   auto line = lines_.end();
   while (line != lines_.begin() && !std::prev(line)->window_end) --line;
   for (; line != lines_.end(); ++line) {
-    to.push_back({std::exchange(line->held, {}), line->seen, line->text, false, line->id});
+    if (!waits_) to.push_back({std::exchange(line->held, {}), line->seen, line->text, false, line->id});
     line->window_end = now + window_;
   }
 }
 
 void LineFolder::forget_oldest(std::vector<Output>& to) {
   Line& oldest = lines_.front();
-  if (!oldest.held.empty())
-    to.push_back({std::move(oldest.held), oldest.seen, oldest.text, oldest.window_end.has_value(), oldest.id});
+  const bool was_shown = oldest.window_end && !waits_;
+  if (!oldest.held.empty()) to.push_back({std::move(oldest.held), oldest.seen, oldest.text, was_shown, oldest.id});
   const auto entry = by_text_.find(oldest.text);
   std::deque<Lines::iterator> rest = std::move(entry->second);
   by_text_.erase(entry);  // its key goes with the line

@@ -17,11 +17,12 @@ namespace lrun::launcher {
 
 /// Shows a line that several ranks print once, with all of their ranks in front.
 ///
-/// The ranks whose copies came before show() are shown together, so the first copy never waits. Copies that come within
-/// the window after it are held back and follow as one line when the window ends. A rank's second copy is a new line:
-/// the second of each rank are folded with each other, and so on. Order: lines appear in the order of their first
-/// copies; a copy that is held back may come after a later line of its rank, as its text was already there to read.
-/// Pure: time is given, nothing is written. Memory is bounded: beyond the limits the oldest windows end early.
+/// On a terminal the ranks whose copies came before show() are shown together, so the first copy never waits. Copies
+/// that come within the window after it are held back and follow as one line when the window ends; such a copy may come
+/// after a later line of its rank, as its text was already there to read. Elsewhere the first copy waits for the
+/// window, too, so that all ranks are in front of one line. A rank's second copy is a new line: the second of each rank
+/// are folded with each other, and so on. Order: lines appear in the order of their first copies. Pure: time is given,
+/// nothing is written. Memory is bounded: beyond the limits the oldest windows end early.
 class LineFolder {
  public:
   static constexpr std::size_t kLongestLine = 4096;  ///< a longer one is not worth keeping
@@ -39,7 +40,7 @@ class LineFolder {
     bool operator==(const Output&) const = default;
   };
 
-  explicit LineFolder(Duration window) : window_(window) {}
+  explicit LineFolder(Duration window, bool waits = false) : window_(window), waits_(waits) {}
 
   /// A rank printed a line of at most kLongestLine.
   void take(int rank, std::string_view line);
@@ -61,7 +62,7 @@ class LineFolder {
     std::uint64_t id = 0;
     std::vector<int> seen;                 ///< ranks of all copies, ascending
     std::vector<int> held;                 ///< ranks of copies that were not shown, ascending
-    std::optional<SteadyTime> window_end;  ///< empty: not shown yet
+    std::optional<SteadyTime> window_end;  ///< empty: it came since the last show()
   };
   using Lines = std::list<Line>;
 
@@ -69,6 +70,7 @@ class LineFolder {
   void forget_oldest(std::vector<Output>& to);
 
   Duration window_;
+  bool waits_;   ///< also the first copy of a line, to the end of its window
   Lines lines_;  ///< in the order of their first copies, so windows end in this order too
   std::unordered_map<std::string_view, std::deque<Lines::iterator>> by_text_;  ///< keys are views of lines_' texts
   std::size_t bytes_ = 0;

@@ -34,8 +34,9 @@ LinePresenter::LinePresenter(EventLoop& loop, Console& console, const LogOptions
       terminal_(console.descriptor().terminal()),
       tidy_(options.prefix && terminal_),
       live_lines_(options.live && (tidy_ || ((options.interactive || options.one_rank) && terminal_))),
-      plain_(!tidy_ && !options.fold && !options.timestamps) {
-  if (options.fold) folder_.emplace(kFoldWindow);
+      plain_(!tidy_ && !options.fold && !options.timestamps),
+      waits_(!terminal_ && !options.timestamps) {
+  if (options.fold) folder_.emplace(kFoldWindow, waits_);
 }
 
 void LinePresenter::note_time() {
@@ -50,7 +51,8 @@ void LinePresenter::note_time() {
 }
 
 void LinePresenter::append(LogSource& source, std::string_view piece) {
-  if (folder_) show(folder_->show(std::chrono::steady_clock::now()));  // the order of arrival
+  // The order of arrival.
+  if (folder_) show(waits_ ? folder_->show_all() : folder_->show(std::chrono::steady_clock::now()));
   screen_.forget();
   if (time_.empty()) {
     console_.append(source.writer, source.prefix, piece);

@@ -69,6 +69,7 @@ class LinePresenter {
   bool tidy_;        ///< a line that redraws itself is shown as it stands at its end
   bool live_lines_;  ///< bars are shown while they move, questions before they end
   bool plain_;       ///< prefix and bytes, nothing else
+  bool waits_;       ///< of lines to fold the first one waits for the others
   std::optional<LineFolder> folder_;
   FoldedScreen screen_;           ///< on a terminal
   std::uint64_t lines_seen_ = 0;  ///< the console's when `screen_` was right

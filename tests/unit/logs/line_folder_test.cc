@@ -38,6 +38,19 @@ TEST(LineFolder, TheFirstCopyNeverWaitsAndLaterOnesFollowTogether) {
   EXPECT_FALSE(folder.next());
 }
 
+TEST(LineFolder, WhereNobodyWatchesTheFirstCopyWaitsForTheOthers) {
+  LineFolder folder(250ms, true);
+  folder.take(0, "step\n");
+  folder.take(0, "mine 0\n");
+  EXPECT_EQ(text_of(folder.show(kStart)), "");
+  folder.take(1, "step\n");
+  folder.take(1, "mine 1\n");
+  EXPECT_EQ(text_of(folder.show(kStart + 249ms)), "");
+  EXPECT_EQ(folder.next(), kStart + 250ms);
+  EXPECT_EQ(text_of(folder.show(kStart + 250ms)), "[0,1] step\n[0] mine 0\n");
+  EXPECT_EQ(text_of(folder.show_all()), "[1] mine 1\n");
+}
+
 TEST(LineFolder, AfterTheWindowALineIsNew) {
   LineFolder folder(250ms);
   folder.take(0, "hello\n");
