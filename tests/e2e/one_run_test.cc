@@ -76,7 +76,11 @@ TEST_F(OneRun, IsSeenWhileItsLaunchersWaitForEachOther) {
   LrunProcess& third = job.start({"--node-rank", "2"}, program, shared_);
   for (LrunProcess* const launcher : {&first, &second, &third})
     ASSERT_TRUE(launcher->wait_for("of ")) << launcher->err();
-  ASSERT_TRUE(eventually([&] { return count(status = verb({"status"}), ": running for ") == 3; })) << status;
+  const auto is_one_table = [&] {
+    status = verb({"status"});
+    return count(status, ": running for ") == 1 && count(status, "  running  ") == 3;
+  };
+  ASSERT_TRUE(eventually(is_one_table)) << "all are on this host: " << status;
   ASSERT_TRUE(watch.wait_for(": running for ")) << "under the id of the job: " << watch.out();
   EXPECT_EQ(folders().size(), 1U) << "each has a part of the job's folder, and none of another";
   end();
@@ -160,12 +164,12 @@ TEST_F(OneRun, TellsTheRanksOfAllNodesOnAnyOfThem) {
       LrunProcess asked({"status"}, of_node);
       EXPECT_EQ(asked.wait().code, 0) << asked.err();
       status = asked.out();
-      return contains(status, "\n  0  ") && contains(status, "\n  1  ") && contains(status, "\n  2  ");
+      return count(status, ": running for ") == 1 && contains(status, "\n  0  ") && contains(status, "\n  1  ") &&
+             contains(status, "\n  2  ");
     };
     EXPECT_TRUE(eventually(shows_all)) << status;
     EXPECT_TRUE(status.starts_with("run ")) << status;
-    EXPECT_TRUE(contains(status.substr(0, status.find('\n')), "(pid " + std::to_string(node->pid()) + " on "))
-        << status;
+    EXPECT_TRUE(contains(status.substr(0, status.find('\n')), "(pids " + std::to_string(node->pid()) + ", ")) << status;
   }
   LrunProcess stack({"stack", "--json", "--brief"}, {.environment = {{"LRUN_STATE", nodes.back()->state().string()}}});
   EXPECT_EQ(stack.wait().code, 0) << stack.err();

@@ -204,12 +204,14 @@ class StatusWatch {
     if (answers.statuses.empty() && remarks.lines().empty() && results.empty()) return true;  // it ends
     const auto size = stdout_.size();
     return print_to_stdout(
-        screen_.draw(results, watched_lines(answers.statuses, remarks.lines(), wall_ms(), size), size), sink_);
+        screen_.draw(results, watched_lines(with_hosts_joined(answers.statuses), remarks.lines(), wall_ms(), size),
+                     size),
+        sink_);
   }
 
   bool print_block(const Answers& answers, const std::string& results) {
     std::string text = results;
-    for (const RunStatus& status : answers.statuses) text += status_text(status, wall_ms());
+    for (const RunStatus& status : with_hosts_joined(answers.statuses)) text += status_text(status, wall_ms());
     const bool printed = text.empty() || print_to_stdout(text + "\n", sink_);
     tell_of_others(answers, sink_);
     return printed;
@@ -262,7 +264,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   RankMeter meter;
   complete(answers, meter);
   std::string text;
-  for (const RunStatus& status : answers.statuses) text += status_text(status, wall_ms());
+  for (const RunStatus& status : with_hosts_joined(answers.statuses)) text += status_text(status, wall_ms());
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
   if (!some_live) text = no_run_text(state);
   const bool printed = print_to_stdout(

@@ -70,12 +70,13 @@ struct HostStatus {
 /// A living run as its control socket describes it.
 struct RunStatus {
   std::string run_id;
-  std::string host = {};        ///< of the launcher
-  std::string job = {};         ///< of Slurm: '31.0'; its launcher does not say, see ask_launchers()
-  int nodes = 1;                ///< launchers of the job
-  pid_t pid = 0;                ///< of lrun as a shell knows it
-  std::int64_t started_ms = 0;  ///< since the epoch
-  std::int64_t running_ms = 0;  ///< since then, also where the clock was set; 0: an older launcher lacks it
+  std::string host = {};               ///< of the launcher
+  std::string job = {};                ///< of Slurm: '31.0'; its launcher does not say, see ask_launchers()
+  int nodes = 1;                       ///< launchers of the job
+  pid_t pid = 0;                       ///< of lrun as a shell knows it
+  std::vector<pid_t> other_pids = {};  ///< of launchers whose workers were added to these, see with_hosts_joined()
+  std::int64_t started_ms = 0;         ///< since the epoch
+  std::int64_t running_ms = 0;         ///< since then, also where the clock was set; 0: an older launcher lacks it
   std::vector<std::string> argv;
   std::string strategy;
   int world_size = 0;

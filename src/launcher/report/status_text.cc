@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/duration.h"
@@ -28,8 +29,12 @@ std::string phase_text(const RunStatus& status) {
 
 /// 'run 20261122-151500-abc123 (job 31.0, pid 100 on node0)'.
 std::string name_of_run(const RunStatus& status, bool says_host) {
-  return fmt::format("run {} ({}pid {}{})", terminal_safe(status.run_id),
-                     status.job.empty() ? std::string() : "job " + terminal_safe(status.job) + ", ", status.pid,
+  constexpr std::size_t kMostPids = 4;
+  std::vector<std::string> pids{std::to_string(status.pid)};
+  for (const pid_t pid : status.other_pids) pids.push_back(std::to_string(pid));
+  return fmt::format("run {} ({}{} {}{})", terminal_safe(status.run_id),
+                     status.job.empty() ? std::string() : "job " + terminal_safe(status.job) + ", ",
+                     pids.size() == 1 ? "pid" : "pids", join_first(pids, kMostPids),
                      says_host && !status.host.empty() ? " on " + terminal_safe(status.host) : std::string());
 }
 
@@ -71,7 +76,35 @@ std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
   return text;
 }
 
+/// An answer from another launcher lacks the command.
+bool are_alike_on_one_host(const RunStatus& one, const RunStatus& other) {
+  const auto looks = [](const RunStatus& status) {
+    return std::tie(status.run_id, status.host, status.phase, status.attempt, status.suspended, status.world_size,
+                    status.strategy);
+  };
+  const bool is_one_command = one.argv.empty() || other.argv.empty() || one.argv == other.argv;
+  return !one.waiting() && one.hosts.empty() && other.hosts.empty() && is_one_command && looks(one) == looks(other);
+}
+
 }  // namespace
+
+std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers) {
+  std::vector<RunStatus> joined;
+  for (const RunStatus& launcher : launchers) {
+    const auto same = std::find_if(joined.begin(), joined.end(),
+                                   [&](const RunStatus& one) { return are_alike_on_one_host(one, launcher); });
+    if (same == joined.end()) {
+      joined.push_back(launcher);
+      continue;
+    }
+    same->other_pids.push_back(launcher.pid);
+    same->running_ms = std::max(same->running_ms, launcher.running_ms);
+    same->workers.insert(same->workers.end(), launcher.workers.begin(), launcher.workers.end());
+    std::stable_sort(same->workers.begin(), same->workers.end(),
+                     [](const WorkerStatus& first, const WorkerStatus& second) { return first.rank < second.rank; });
+  }
+  return joined;
+}
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
   std::string text;

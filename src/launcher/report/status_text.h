@@ -12,6 +12,10 @@
 
 namespace lrun::launcher {
 
+/// Launchers of a run on one host, of which each may have one rank, as one with the workers of all, where all are in
+/// the same state.
+std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers);
+
 /// The text of `lrun status` about one run: a line about the run, then a table of its ranks. Where more than 20 are not
 /// alike, those that differ in numbers only share a line.
 /// \param now_ms  since the epoch: for a launcher that does not report how long it runs

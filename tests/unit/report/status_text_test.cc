@@ -47,6 +47,29 @@ TEST(StatusText, ManyRanksThatDifferInNumbersShareALine) {
   EXPECT_NE(text.find("  3     running  loss 0.3\n"), std::string::npos) << text;
 }
 
+TEST(StatusText, LaunchersOfARunOnOneHostAreOneTable) {
+  RunStatus first = four_ranks();
+  first.host = "a";
+  first.nodes = 3;
+  first.world_size = 8;
+  RunStatus second = first;
+  second.pid = 200;
+  for (WorkerStatus& worker : second.workers) worker.rank += 4;
+  RunStatus elsewhere = second;
+  elsewhere.host = "b";
+  RunStatus stopping = second;
+  stopping.phase = "stopping";
+  const std::vector<RunStatus> joined = with_hosts_joined({second, first, elsewhere, stopping});
+  ASSERT_EQ(joined.size(), 3U);
+  EXPECT_EQ(status_text(joined[0], 1'192'000),
+            "run 20260102-030405-abcdef (pids 200, 100 on a): running for 3m12s, world size 8, ddp: ./train --name "
+            "'my run' 'it'\\''s'\n"
+            "  RANK  STATE\n"
+            "  0-7   running\n");
+  EXPECT_EQ(joined[1], elsewhere);
+  EXPECT_EQ(joined[2], stopping);
+}
+
 TEST(StatusText, SaysWhatTheRunIsDoing) {
   RunStatus status = four_ranks();
   const auto first_line = [&] {
