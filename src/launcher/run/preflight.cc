@@ -121,7 +121,8 @@ std::string advice_about_dashes(const std::string& typed, const LaunchPlan& plan
   if (is_number && !next.empty()) return did_you_mean("-n " + number);
   const std::size_t equals = std::min(typed.find('='), typed.size());
   const Flag* const flag = find_long_flag("--" + typed.substr(0, equals));
-  if (flag == nullptr || !in_this_version(*flag) || is_python(typed)) return {};
+  const bool is_setting = flag != nullptr && flag->action == FlagAction::kSetting && in_this_version(*flag);
+  if (!is_setting || is_python(typed)) return {};
   const bool is_apart = equals == typed.size() && flag->value == ValueKind::kRequired;
   if (is_apart && next.empty()) return {};
   return did_you_mean("--" + typed + (is_apart ? " " + next : std::string()));
