@@ -122,7 +122,7 @@ TEST_F(Preload, GivesAScriptWhatPythonGivesIt) {
   const std::string script = write("train.py", R"(
 import atexit, inspect, json, os, resource, signal, sys, threading
 atexit.register(print, 'at exit')
-threading.Timer(0.2, print, ['thread']).start()
+threading.Thread(target=lambda: (threading.main_thread().join(), print('thread'))).start()
 print(sys.argv, sys.path, __name__, __file__, __spec__, __package__, sorted(globals()), sys.orig_argv)
 print(sys.modules['__main__'].__dict__ is globals(), 'sitecustomize' in sys.modules, sys.flags)
 print(len(inspect.stack()), sys.getrecursionlimit(), os.getcwd(), os.umask(0o22), os.listdir('/proc/self/fd'))
