@@ -117,8 +117,7 @@ constexpr HintRule kRules[] = {
      "'-m' takes the name of a module, with dots and without '/' and '.py'; or leave '-m' out"},
     {"missing-module", "No module named '", "",
      "install it for the Python that runs the program, or name its folder in PYTHONPATH; 'which python3' shows which "
-     "one "
-     "runs"},
+     "one runs"},
     {"package-as-program", "is a package and cannot be directly executed", "",
      "name a module of it, as in '-m package.module', or give it a file __main__.py"},
     {"missing-program-module", "No module named ", "",
