@@ -150,6 +150,11 @@ bool Folder::may_be_replaced() const {
   return error || ::fstat(fd(), &opened) != 0 || !leads_safely(absolute, opened);
 }
 
+bool Folder::lets_others_rename() const {
+  struct stat status {};
+  return ::fstat(fd(), &status) != 0 || !is_trusted(status.st_uid) || others_may_rename_in(status);
+}
+
 std::filesystem::path Folder::by_descriptor() const { return "/proc/self/fd/" + std::to_string(fd()); }
 
 }  // namespace lrun::inline core

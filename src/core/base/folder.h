@@ -44,6 +44,9 @@ class Folder {
   /// number of our user, which by convention have no other member. Also true where it cannot be found out.
   [[nodiscard]] bool may_be_replaced() const;
 
+  /// Another user may rename what is in it, and put something else in that place. Trusted as above.
+  [[nodiscard]] bool lets_others_rename() const;
+
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(fd_); }
   [[nodiscard]] int fd() const { return fd_.get(); }
   /// As it was when the folder was opened.

@@ -28,6 +28,7 @@ struct Descriptors {
 }  // namespace
 
 bool send_descriptors(int socket, std::span<const int> fds) {
+  if (fds.size() > kMostSentDescriptors) return false;
   Descriptors sent(fds.size());
   if (cmsghdr* const header = CMSG_FIRSTHDR(&sent.message)) {
     header->cmsg_level = SOL_SOCKET;

@@ -56,9 +56,10 @@ Pause next_pause(Duration heartbeat, const std::atomic<SteadyTime>& heartbeat_ti
 
 void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, nullptr, 0); }
 
-/// The life of the waker, with all signals blocked. Until guard and launcher are dead: async-signal-safe calls only.
+/// The life of the waker, with all signals blocked. Until guard and launcher are dead it makes async-signal-safe calls
+/// only. Then memory may be allocated, too: the guard that was forked had one thread, so that no lock was held.
 [[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
-                                 const RunCgroup& cgroup, std::string_view title) {
+                                 const RunCgroup& cgroup, std::string_view title) noexcept {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
   // Stopped itself, it would outlive a guard that is killed: the kernel continues it then. A guard that lives kills it.

@@ -33,9 +33,9 @@ struct WorkerCommand {
   std::vector<int> descriptors = {};  ///< that such a worker keeps open
 };
 
-/// The part of the command that all workers of a start have in common.
 using SpawnFunction = std::function<SpawnResult(const SpawnRequest&, const SpawnDefaults&)>;
 
+/// The part of the command that all workers of a start have in common.
 struct GroupCommand {
   std::string path;                             ///< of the program, already found
   std::vector<std::string> shared_environment;  ///< NAME=VALUE; no name is repeated in own_environment

@@ -107,16 +107,18 @@ constexpr HintRule kRules[] = {
     {"python-home", "Fatal Python error: init_fs_encoding", "",
      "PYTHONHOME or PYTHONPATH may belong to another Python: unset them"},
     {"debugger-without-input", "bdb.BdbQuit", "",
-     "workers have no input; with '--debug-rank 0' rank 0 has this terminal, and stops at breakpoint()"},
+     "workers have no input; 'lrun -n 1 --debug-rank 0' runs a single rank in pdb, on this terminal"},
     {"no-input", "EOFError: EOF when reading a line", "",
      "workers have no input; '--stdin' gives lrun's, if there is any, to rank 0 alone"},
     {"missing-torch", "No module named 'torch'", "",
      "this Python has no torch: install it, or name another Python with '--python PATH'; 'which python3' shows which "
      "one runs"},
-    {"module-is-a-file", "Error while finding module specification for ", "",
+    {"module-is-a-file", "__path__ attribute not found on", "",
+     "'-m' takes the name of a module, without '.py'; a module of one file has no parts behind a dot"},
+    {"module-is-a-file", "Error while finding module specification for ", "Try using '",
      "'-m' takes the name of a module, with dots and without '/' and '.py'; or leave '-m' out"},
     {"missing-module", "No module named '", "",
-     "install it for the Python that runs the program, or name its folder in PYTHONPATH; 'which python3' shows which "
+     "install it for the Python that runs the program, or put its folder on PYTHONPATH; 'which python3' shows which "
      "one runs"},
     {"package-as-program", "is a package and cannot be directly executed", "",
      "name a module of it, as in '-m package.module', or give it a file __main__.py"},

@@ -202,8 +202,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--partition", kOfSlurm},
     {"-p",
      "a partition is given to sbatch, salloc or srun, and a port of ssh in \"--ssh 'ssh -p 2222'\"; '-n' is the number "
-     "of "
-     "workers"},
+     "of workers"},
     {"--usage", "-h"},
     {"-?", "-h"},
     {"-V", "--version"},

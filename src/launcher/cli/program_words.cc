@@ -60,7 +60,8 @@ ProgramText text_for_python(const std::vector<std::string>& command) {
 
 /// Whether the text names what launchers give to their ranks.
 bool takes_rank(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kOfLaunchers{"RANK", "LOCAL_RANK", "is_torchelastic_launched"};
+  constexpr std::array<std::string_view, 4> kOfLaunchers{"RANK", "LOCAL_RANK", "WORLD_SIZE",
+                                                         "is_torchelastic_launched"};
   return std::any_of(kOfLaunchers.begin(), kOfLaunchers.end(),
                      [&text](std::string_view word) { return has_word(text, word); });
 }

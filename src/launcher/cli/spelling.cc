@@ -37,8 +37,8 @@ UserError error_about(const std::vector<UnknownOption>& unknown) {
     const std::string name = "'" + one.option + "'";
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  const char* const what = names.size() == 1 ? "unknown option " : "unknown options ";
-  return {what + join_first(names, kMostNamed, " and "), unknown.front().hint()};
+  if (names.size() == 1) return unknown.front();
+  return {"unknown options " + join_first(names, kMostNamed, " and "), names.front() + ": " + unknown.front().hint()};
 }
 
 /// \param meant  the hint, where it is known

@@ -103,10 +103,10 @@ struct AllocatedNode {
   std::vector<std::string> also_named = {};  ///< those of Questions::names that mean this node
   TpuInventory tpus = {};
   std::map<std::string, std::string> network_folders =
-      {};  ///< those of Questions::folders that are on a network file system, with its name
-  std::string local_folder =
-      {};               ///< for what would otherwise be made there; empty: nothing would, or there is no place
-  bool is_pod = false;  ///< of Kubernetes, where a name of another pod appears once that has started
+      {};                         ///< those of Questions::folders that are on a network file system, with its name
+  std::string local_folder = {};  ///< for what would otherwise be made there; empty: nothing would, or no place
+  std::string local_folder_problem = {};  ///< why there is no place: "'/tmp/a' belongs to another user"
+  bool is_pod = false;                    ///< of Kubernetes, where a name of another pod appears once that has started
 
   bool operator==(const AllocatedNode&) const = default;
 };
@@ -145,6 +145,7 @@ struct JobPlace {
   int tasks_here = 1;           ///< launchers on this host; without a `task` each would start all workers of the host
   std::string starter = {};     ///< how to ask for tasks on each node, '{}' for their number: 'mpiexec -ppn {}'; empty:
                                 ///< srun's way
+  bool divides_gpus = false;    ///< the manager may show each of several launchers on a node its own GPUs
   bool is_up = false;           ///< something listens on host and port before any launcher is told of them
   int listener = -1;  ///< on node rank 0: a socket that listens on host and port already; -1: no such socket. Owned by
                       ///< the process.

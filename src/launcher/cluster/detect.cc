@@ -74,14 +74,15 @@ Allocation of_managed_job(const ManagedJob& job, AllocatedNode here) {
   place.tasks = job.tasks;
   place.tasks_here = job.tasks_here;
   place.starter = job.starter;
+  place.divides_gpus = job.divides_gpus;
   place.task = job.task;
   return {nodes_of(job, std::move(here)), job.manager, reason_of(job), std::move(place)};
 }
 
-/// jsrun, Flux and users' wrappers of programs show each task one GPU: of as many as there are tasks on the node.
+/// The manager shows each task one GPU: of as many as there are tasks on the node.
 bool has_own_gpu(const Allocation& allocation, const Environment& environment) {
   const GpuInventory& gpus = allocation.nodes.front().gpus;
-  const bool is_task = allocation.job && allocation.job->task && !allocation.job->starter.empty();
+  const bool is_task = allocation.job && allocation.job->task && allocation.job->divides_gpus;
   return is_task && gpus.gpus.size() == 1 && environment.has(visibility_variable(gpus.vendor));
 }
 

@@ -26,20 +26,26 @@ std::vector<std::string> names_that_reach_us(const std::vector<std::string>& nam
   return own;
 }
 
-/// Temporary files are on the node, nearly everywhere.
+/// Temporary files are on the node, nearly everywhere. Workers load what they find in such a folder, so nobody else may
+/// put anything into it.
+void find_local_folder(const Environment& environment, AllocatedNode& node) {
+  const std::string temporary = environment.get("TMPDIR").value_or("");
+  for (const std::string& place : {temporary, std::string("/tmp")}) {
+    if (!place.starts_with('/') || !network_file_system_of(place).empty()) continue;
+    const std::string folder = place + "/lrun-caches-" + std::to_string(::geteuid());
+    node.local_folder_problem = problem_of_private_folder(folder);
+    if (!node.local_folder_problem.empty()) continue;
+    node.local_folder = folder;
+    return;
+  }
+}
+
 void look_at_folders(const std::vector<std::string>& folders, const Environment& environment, AllocatedNode& node) {
   for (const std::string& folder : folders) {
     const std::string_view file_system = network_file_system_of(folder);
     if (!file_system.empty()) node.network_folders.emplace(folder, file_system);
   }
-  if (node.network_folders.empty()) return;
-  const std::string temporary = environment.get("TMPDIR").value_or("");
-  for (const std::string& place : {temporary, std::string("/tmp")}) {
-    const bool is_usable = place.starts_with('/') && ::access(place.c_str(), W_OK | X_OK) == 0;
-    if (!is_usable || !network_file_system_of(place).empty()) continue;
-    node.local_folder = place + "/lrun-caches-" + std::to_string(::geteuid());
-    return;
-  }
+  if (!node.network_folders.empty()) find_local_folder(environment, node);
 }
 
 }  // namespace

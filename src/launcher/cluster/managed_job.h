@@ -37,6 +37,7 @@ struct ManagedJob {
   int tasks_here = 1;              ///< launchers on this host
   std::string starter = {};        ///< how to ask it for tasks on each node, '{}' for their number: 'mpiexec -ppn {}'
   std::optional<TaskPlace> task = {};  ///< of a launcher of one rank, where there are several on each node
+  bool divides_gpus = false;           ///< it may show each of several launchers on a node its own GPUs
   bool replaces_nodes = false;         ///< it restarts a node that ended
   bool derives_host = false;           ///< `host` was derived from names; MASTER_ADDR, if set, overrides it
 

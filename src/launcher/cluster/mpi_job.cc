@@ -18,10 +18,11 @@ struct TaskVariables {
   const char* rank;
   const char* size;
   const char* local_rank;
-  const char* local_size;  ///< empty: there is no such variable
-  const char* nodes;       ///< empty: there is no such variable
-  const char* job;         ///< equal for all tasks; empty: there is no such variable
-  const char* starter;     ///< as ManagedJob::starter
+  const char* local_size;     ///< empty: there is no such variable
+  const char* nodes;          ///< empty: there is no such variable
+  const char* job;            ///< equal for all tasks; empty: there is no such variable
+  const char* starter;        ///< as ManagedJob::starter
+  bool divides_gpus = false;  ///< as ManagedJob::divides_gpus
 };
 
 // Flux sets PMI_RANK too, so it stands before MPICH. Slurm's PMI does not count the tasks of a host; mpi_job() leaves
@@ -31,9 +32,9 @@ constexpr std::array kStarters{
                   "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_MCA_orte_num_nodes", "PMIX_NAMESPACE",
                   "mpirun --map-by ppr:{}:node"},
     TaskVariables{"jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK",
-                  "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID", "jsrun --rs_per_host 1 --tasks_per_rs {}"},
+                  "JSM_NAMESPACE_LOCAL_SIZE", "", "LSB_JOBID", "jsrun --rs_per_host 1 --tasks_per_rs {}", true},
     TaskVariables{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "", "FLUX_JOB_NNODES", "FLUX_JOB_ID",
-                  "flux run --tasks-per-node={}"},
+                  "flux run --tasks-per-node={}", true},
     TaskVariables{"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", "", "mpiexec -ppn {}"}};
 
 /// The tasks on this host. Where only nodes are counted: those of the fullest node at least. Where nothing is: all.
@@ -44,8 +45,8 @@ int tasks_here(const Environment& environment, const TaskVariables& names, int t
   return nodes.known() ? (tasks + nodes.value - 1) / nodes.value : tasks;
 }
 
-/// The node follows from the ranks where each host has as many, in order. Where it is otherwise at least one of the
-/// tasks sees that, refuses and so ends all.
+/// The node follows from the ranks where each host has as many, in order. Where it is otherwise a task that sees it
+/// refuses and so ends all; launchers that count different nodes do not join each other.
 std::optional<TaskPlace> task_place(const TaskVariables& names, const Environment& environment, int tasks, int here) {
   const int rank = reported_index(environment, names.rank).value;
   const Reported<int> local_rank = reported_index(environment, names.local_rank);
@@ -79,6 +80,7 @@ ManagedJob job_of(const TaskVariables& names, const Environment& environment) {
   job.tasks = tasks.value;
   job.tasks_here = tasks_here(environment, names, tasks.value);
   job.starter = names.starter;
+  job.divides_gpus = names.divides_gpus;
   if (job.tasks_here == 1) {
     job.nodes = tasks;
     job.node_rank = reported_index(environment, names.rank);

@@ -1,11 +1,18 @@
 #include "cluster/network_folder.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
+
+#include "base/folder.h"
 
 namespace lrun::launcher {
 namespace {
@@ -40,6 +47,22 @@ std::string_view network_file_system_of(const std::string& folder) {
     path = path.parent_path();
   }
   return network_file_system(static_cast<std::uint32_t>(status.f_type));
+}
+
+std::string problem_of_private_folder(const std::string& path) {
+  struct stat status {};
+  const bool is_there = ::lstat(path.c_str(), &status) == 0;
+  if (is_there && !S_ISDIR(status.st_mode)) return fmt::format("'{}' is no folder", path);
+  if (is_there && status.st_uid != ::geteuid()) return fmt::format("'{}' belongs to another user", path);
+  if (is_there && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return fmt::format("others may write in '{}'", path);
+  const std::string above = std::filesystem::path(path).parent_path();
+  const std::string& written = is_there ? path : above;
+  if (::faccessat(AT_FDCWD, written.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    return fmt::format("'{}': {}", written, std::strerror(errno));
+  }
+  const Folder folder = Folder::open(above);
+  const bool is_safe = !folder.may_be_replaced() && !folder.lets_others_rename();
+  return is_safe ? std::string() : fmt::format("another user may replace '{}'", path);
 }
 
 }  // namespace lrun::launcher

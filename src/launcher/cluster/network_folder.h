@@ -14,4 +14,8 @@ std::string_view network_file_system(std::uint64_t type);
 /// long as the file system does.
 std::string_view network_file_system_of(const std::string& folder);
 
+/// Why a folder of this user's alone cannot be used, or made, at this path: "'/tmp/a' belongs to another user". Empty:
+/// it can. Nothing is made.
+std::string problem_of_private_folder(const std::string& path);
+
 }  // namespace lrun::launcher

@@ -99,7 +99,7 @@ std::vector<Host> hosts_in(const std::string& entry) {
   } else {
     names = names_in(cut_name(rest), entry);
     if (entry.find_first_not_of("0123456789") == std::string::npos) {
-      refuse(entry, "is a number, and no host", fmt::format("write a number of workers with ':', as in 'a:{}'", entry));
+      refuse(entry, "is a number, not a host", fmt::format("write a number of workers with ':', as in 'a:{}'", entry));
     }
     if (!rest.empty() && like.slots > 0) refuse(entry, "has two numbers of workers");
     if (!rest.empty()) like.slots = slots_in(rest.substr(1), entry);

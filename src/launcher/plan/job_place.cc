@@ -51,8 +51,8 @@ void refuse_several_tasks(const Allocation& allocation, const LaunchRequest& req
   const std::string devices = request.devices.given() ? text_of(request.devices.value) : text_of(job.tasks_here);
   const bool one_host = job.tasks == job.tasks_here;
   const UserError error(
-      fmt::format("{} starts {} tasks on this host, and nothing tells lrun their places: that takes as many tasks on "
-                  "each host, numbered host by host",
+      fmt::format("{} starts {} tasks on this host, and lrun cannot tell their nodes: each host needs as many tasks, "
+                  "numbered host by host",
                   allocation.source, job.tasks_here),
       fmt::format("write '{}', or give '--standalone' to every lrun that should run by itself",
                   starter_line(job.starter, one_host ? 1 : 2, 1, "--devices " + devices)));

@@ -2,10 +2,11 @@
 // their node. make_plan() and questions_of() call it.
 #include "plan/local_caches.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
-#include "base/sha256.h"
 #include "plan/environment_change.h"
 
 namespace lrun::launcher {
@@ -30,7 +31,6 @@ std::vector<Cache> caches_without_place(const Environment& environment) {
   std::vector<Cache> caches = {
       {"TRITON_CACHE_DIR", home + "/.triton/cache", "triton"},
       {"TORCHINDUCTOR_CACHE_DIR", text_of_variable(environment, "TMPDIR", "/tmp"), "torchinductor"},
-      {"TORCH_EXTENSIONS_DIR", cache + "/torch_extensions", "torch_extensions"},
       {"CUDA_CACHE_PATH", home + "/.nv/ComputeCache", "cuda"},
       {"NUMBA_CACHE_DIR", cache + "/numba", "numba"},
   };
@@ -38,13 +38,6 @@ std::vector<Cache> caches_without_place(const Environment& environment) {
     return environment.has(one.variable) || (one.variable == "TRITON_CACHE_DIR" && environment.has("TRITON_HOME"));
   });
   return caches;
-}
-
-/// Extensions of one Python cannot be loaded by another.
-std::string name_of_interpreter(const LaunchPlan& plan) {
-  constexpr std::size_t kBytes = 4;
-  const std::string& path = plan.python && !plan.python->path.empty() ? plan.python->path : plan.argv.front();
-  return in_hexadecimal(sha256(path).substr(0, kBytes));
 }
 
 }  // namespace
@@ -59,15 +52,19 @@ std::vector<std::string> cache_folders(const LaunchRequest& request, const Envir
 }
 
 void keep_caches_on_node(const Environment& environment, const AllocatedNode& here, LaunchPlan& plan) {
-  if (here.local_folder.empty()) return;
-  const std::string folder = here.local_folder + "/" + name_of_interpreter(plan);
   for (const Cache& cache : caches_without_place(changed(environment, plan.setup.environment))) {
     const auto found = here.network_folders.find(cache.default_folder);
     if (found == here.network_folders.end()) continue;
+    if (here.local_folder.empty()) {
+      plan.warnings.push_back(
+          fmt::format("caches of workers stay on {}, where ranks of other nodes may disturb each other: {}",
+                      found->second, here.local_folder_problem));
+      return;
+    }
     plan.cache_folder = here.local_folder;
-    add_change(plan.setup.environment,
-               {EnvironmentChange::Kind::kSet, std::string(cache.variable), folder + "/" + std::string(cache.name),
-                Source::kDefault, "its default is on " + found->second});
+    add_change(plan.setup.environment, {EnvironmentChange::Kind::kSet, std::string(cache.variable),
+                                        here.local_folder + "/" + std::string(cache.name), Source::kDefault,
+                                        "its default is on " + found->second});
   }
 }
 

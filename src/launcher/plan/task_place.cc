@@ -25,7 +25,10 @@ std::string line_for(const TaskPlace& task, std::size_t tasks_a_node, const std:
 UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   return UserError(
       fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-      fmt::format("leave it out, or write '{}'", line_for(task, 1, asked.origin + " " + text_of(asked.value))));
+      fmt::format("leave it out, or write '{}'{}", line_for(task, 1, asked.origin + " " + text_of(asked.value)),
+                  task.nodes == 1 && !task.starter.empty()
+                      ? fmt::format(" without '{}'", task.starter.substr(0, task.starter.find(' ')))
+                      : ""));
 }
 
 [[noreturn]] void refuse_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
@@ -104,7 +107,7 @@ DeviceChoice choose_own(LaunchRequest request, const AllocatedNode& node, std::s
     throw UserError(fmt::format("each launcher of one rank is given {} and uses one", counted(gpus, "GPU")),
                     task.starter.empty()
                         ? "write 'srun --gpus-per-task=1 lrun …' with as many tasks, or 'lrun --devices 1 …'"
-                        : "show each one GPU, or write 'lrun --devices 1 …'");
+                        : "show each launcher one GPU, or write 'lrun --devices 1 …'");
   }
   const auto count = written.value.number();
   if (count && *count != 1 && *count != task.ranks_here) refuse_count(task, written, "");

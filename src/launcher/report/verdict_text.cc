@@ -14,6 +14,7 @@
 #include "base/shortened.h"
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
+#include "plan/worker_environment.h"
 #include "verdict/hint_table.h"
 #include "verdict/python_traceback.h"
 
@@ -180,6 +181,8 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
       if (program.starts_with('=')) return "write no blanks around '=', as in 'NAME=VALUE'";
       if (program.find('=') != std::string::npos && program.find('/') > program.find('=')) {
+        const std::string name = program.substr(0, program.find('='));
+        if (is_given_by_lrun(name)) return fmt::format("lrun itself gives '{}' to workers: leave it out", name);
         return fmt::format("to set a variable of the workers, write '--env {}' before PROGRAM", program);
       }
       if (program.find('/') != std::string::npos) return "check the path";

@@ -65,7 +65,7 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
 }
 
 /// Where a program that is not on PATH was probably meant to be.
-std::filesystem::path file_of(const std::string& program, const LaunchPlan& plan) {
+std::filesystem::path file_of(const std::filesystem::path& program, const LaunchPlan& plan) {
   return std::filesystem::path(plan.setup.folder.value) / program;
 }
 
@@ -88,20 +88,24 @@ std::string advice_about_folder(const std::string& typed, const LaunchPlan& plan
 }
 
 /// '--grace 10 min': the number has become a value, and its unit the program.
-std::string advice_about_unit(const std::string& typed) {
+std::string advice_about_unit(const std::string& typed, const LaunchPlan& /*plan*/) {
   constexpr std::array<std::string_view, 10> kUnits{"s",    "sec",     "seconds", "m",     "min",
                                                     "mins", "minutes", "h",       "hours", "d"};
   if (std::find(kUnits.begin(), kUnits.end(), typed) == kUnits.end()) return {};
   return fmt::format("a number and its unit are one word, as in '--timeout 10{}'", typed.substr(0, 1));
 }
 
+bool is_missing(const std::filesystem::path& path, const LaunchPlan& plan) {
+  return ::access(file_of(path, plan).c_str(), F_OK) != 0 && errno == ENOENT;
+}
+
 /// For a path with a folder that is not there, and for a variable in single quotes.
 std::string advice_about_path(const std::string& typed, const LaunchPlan& plan) {
   if (typed.find('$') != std::string::npos) return "a shell replaces '$' only outside of single quotes";
   std::filesystem::path missing = std::filesystem::path(typed).parent_path();
-  if (missing.empty() || ::access(file_of(missing, plan).c_str(), F_OK) == 0) return {};
-  for (std::filesystem::path above = missing.parent_path();
-       !above.empty() && ::access(file_of(above, plan).c_str(), F_OK) != 0; above = missing.parent_path()) {
+  if (missing.empty() || !is_missing(missing, plan)) return {};
+  for (std::filesystem::path above = missing.parent_path(); !above.empty() && is_missing(above, plan);
+       above = missing.parent_path()) {
     missing = above;
   }
   return fmt::format("there is no folder '{}'", missing.string());
@@ -152,6 +156,21 @@ std::string advice_about_blanks(const std::string& typed, const LaunchPlan& plan
   return {};
 }
 
+/// \param is_executed  the word itself was to be executed, and not given to Python
+std::string advice_for(const std::string& typed, const LaunchPlan& plan, bool is_executed) {
+  if (std::string advice = advice_about(typed, file_of(typed, plan)); !advice.empty()) return advice;
+  using Advice = std::string (*)(const std::string& typed, const LaunchPlan& plan);
+  constexpr Advice kOfAll[] = {advice_about_folder, advice_about_unit, advice_about_path, advice_about_blanks};
+  constexpr Advice kOfExecuted[] = {advice_about_dashes, advice_about_mode, advice_about_word_before_script};
+  for (const Advice about : kOfAll) {
+    if (std::string advice = about(typed, plan); !advice.empty()) return advice;
+  }
+  for (const Advice about : kOfExecuted) {
+    if (std::string advice = is_executed ? about(typed, plan) : std::string(); !advice.empty()) return advice;
+  }
+  return {};
+}
+
 FailureRecord record_of_problem(const ProgramProblem& problem) {
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExecFailed;
@@ -178,17 +197,9 @@ Verdict verdict_of(const ProgramProblem& problem) {
 
 UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
-  std::string advice = advice_about(typed, file_of(typed, plan));
-  if (advice.empty()) advice = advice_about_folder(typed, plan);
-  if (advice.empty()) advice = advice_about_unit(typed);
-  if (advice.empty()) advice = advice_about_path(typed, plan);
-  if (advice.empty() && program == typed) advice = advice_about_dashes(typed, plan);
-  if (advice.empty()) advice = advice_about_blanks(typed, plan);
-  if (advice.empty() && program == typed) advice = advice_about_mode(typed, plan);
-  if (advice.empty() && program == typed) advice = advice_about_word_before_script(typed, plan);
   const StartProblem text =
       start_problem(record_of_problem(problem), {.program = program,
-                                                 .advice = std::move(advice),
+                                                 .advice = advice_for(typed, plan, program == typed),
                                                  .nearest_verb = nearest_verb(program, plan),
                                                  .nearest_file = nearest_file(program, plan),
                                                  .script = program != typed ? typed : std::string(),

@@ -96,10 +96,10 @@ void refuse_a_shells_terminal() {
                   "start lrun in the foreground, or give it a file: '< FILE'");
 }
 
-/// Nobody else may put anything into it: workers load what they find there.
+/// Others had no part in it when it was looked at (problem_of_private_folder()).
 void make_cache_folder(const std::filesystem::path& path) {
   if (Folder::open(path.parent_path()).inner(path.filename().native())) return;
-  throw UserError(fmt::format("the folder '{}' for caches cannot be used: {}", path.string(),
+  throw UserError(fmt::format("cannot make the folder '{}' for caches: {}", path.string(),
                               errno == EPERM ? "another user made it" : std::strerror(errno)),
                   "set 'TMPDIR' to a folder of your own on this node");
 }

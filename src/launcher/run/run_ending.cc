@@ -81,7 +81,9 @@ std::string RunEnding::write(const RunResult& result) {
   facts.core_dump = core_dump_of(result);
   if (result.verdict.culprit) {
     facts.refused_option = hint_about_refused_option(*result.verdict.culprit, facts_.program, plan_.argv);
-    if (facts.refused_option.empty()) facts.refused_option = hint_about_failed_launcher(plan_.argv);
+    if (facts.refused_option.empty() && plan_.world_size > 1) {
+      facts.refused_option = hint_about_failed_launcher(plan_.argv);
+    }
     facts.tool = hint_about_tool(*result.verdict.culprit, plan_.argv);
   }
   facts.gave_up = where_all_gave_up(result.verdict, result.records);

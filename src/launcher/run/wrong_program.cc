@@ -189,8 +189,9 @@ void check_debugger(const LaunchRequest& request, const LaunchPlan& plan) {
   const bool has_input = request.standard_input || plan.setup.debug_rank.given() ||
                          plan.personality.standard_input != Personality::Stdin::kNull;
   const bool in_python = command.size() > 2 && is_python(command[0]) && command[1] == "-m" && command[2] == "pdb";
-  const bool has_commands = is_any_of(command, "-c");  // 'pdb -c continue train.py'
-  if (has_input || has_commands || !(in_python || (request.module && command.front() == "pdb"))) return;
+  if (has_input || !(in_python || (request.module && command.front() == "pdb"))) return;
+  const std::size_t behind = in_python ? 3 : 1;
+  if (command.size() > behind && command[behind] == "-c") return;  // 'pdb -c continue train.py'
   throw UserError("'pdb' needs a terminal, and workers have no input",
                   "leave '-m pdb' out, and write '--debug-rank 0': it runs rank 0 in pdb on this terminal");
 }

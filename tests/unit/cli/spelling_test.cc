@@ -93,7 +93,7 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
 TEST(Spelling, SeveralUnknownOptionsAreToldAtOnce) {
   EXPECT_EQ(refusal({"--devces", "2", "-n", "2", "--bogus=1", "-strategy", "ddp", "./train", "--lr"}),
             "lrun: error: unknown options '--devces', '--bogus' and '-strategy'\n"
-            "lrun: hint: did you mean '--devices'?\n");
+            "lrun: hint: '--devces': did you mean '--devices'?\n");
   EXPECT_EQ(refusal({"--devces", "two", "--bogus", "./train"}),
             "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n")
       << "'two' may be PROGRAM";

@@ -53,7 +53,7 @@ TEST(HostList, RefusesWhatIsNoHost) {
             "'bob@a:4' for user bob");
   EXPECT_THAT(refusal([] { return listed("node0:4:node1:4"); }),
               mentions({"commas stand between hosts, as in 'a:4,b:4'; a port of ssh is 'port=2222'"}));
-  EXPECT_THAT(refusal([] { return listed("a,4"); }), mentions({"'4' is a number, and no host", "'a:4'"}));
+  EXPECT_THAT(refusal([] { return listed("a,4"); }), mentions({"'4' is a number, not a host", "'a:4'"}));
   EXPECT_EQ(refusal([] { return listed(" , "); }), "'-H  , ' names no host | write '-H a:4,b:4'");
 }
 

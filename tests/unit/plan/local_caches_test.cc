@@ -9,9 +9,9 @@ namespace lrun::launcher {
 namespace {
 
 using ::testing::Contains;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
 
 const Environment kHome = environment_with({{"HOME", "/home/ada"}});
 
@@ -35,23 +35,28 @@ TEST(LocalCaches, AreAskedForWhereTheUserNamesNone) {
   const Environment own =
       environment_with({{"HOME", "/home/ada"}, {"TRITON_HOME", "/scratch"}, {"XDG_CACHE_HOME", "/c"}});
   EXPECT_THAT(cache_folders(request_for("1"), own), Not(Contains("/home/ada/.triton/cache")));
-  EXPECT_THAT(cache_folders(request_for("1"), own), Contains("/c/torch_extensions"));
+  EXPECT_THAT(cache_folders(request_for("1"), own), Contains("/c/numba"));
   EXPECT_THAT(cache_folders(request_for("1"), Environment()), IsEmpty());
   LaunchRequest as_torchrun = request_for("1");
   as_torchrun.compat = Compat::kTorchrun;
   EXPECT_THAT(cache_folders(as_torchrun, kHome), IsEmpty());
 }
 
-TEST(LocalCaches, AreOneFolderForEachInterpreter) {
-  const auto folder = [](const std::string& program) {
-    LaunchRequest request = request_for("1");
-    request.command = {program};
-    const std::vector<std::string> entries = set_by(plan_of(request, node_with_caches_on_nfs(), kHome));
-    EXPECT_THAT(entries, Contains(StartsWith("CUDA_CACHE_PATH=/tmp/lrun-caches-7/")));
-    return entries.empty() ? std::string() : entries.front();
-  };
-  EXPECT_EQ(folder("./train"), folder("./train"));
-  EXPECT_NE(folder("./train"), folder("./other"));
+TEST(LocalCaches, AreInTheNodesFolder) {
+  const LaunchPlan plan = plan_of(request_for("1"), node_with_caches_on_nfs(), kHome);
+  EXPECT_THAT(set_by(plan), Contains("CUDA_CACHE_PATH=/tmp/lrun-caches-7/cuda"));
+  EXPECT_EQ(plan.cache_folder, "/tmp/lrun-caches-7");
+  EXPECT_THAT(plan.warnings, IsEmpty());
+}
+
+TEST(LocalCaches, StayWithOneWarningWhereTheNodeHasNoFolder) {
+  AllocatedNode node = node_with_caches_on_nfs();
+  node.local_folder.clear();
+  node.local_folder_problem = "'/tmp/lrun-caches-7' belongs to another user";
+  const LaunchPlan plan = plan_of(request_for("1"), node, kHome);
+  EXPECT_THAT(plan.setup.environment, IsEmpty());
+  ASSERT_EQ(plan.warnings.size(), 1U);
+  EXPECT_THAT(plan.warnings.front(), HasSubstr("stay on NFS"));
 }
 
 TEST(LocalCaches, StayWhereTheyAreOnTheNodesOwnDisk) {

@@ -99,7 +99,7 @@ TEST(VerdictText, BeginsWithTheWorkersOwnErrorAndHintsAtItsCure) {
             "  |   File \"train.py\", line 2, in <module>\n"
             "  | ModuleNotFoundError: No module named 'einops'\n"
             "lrun: note: rank 1 ran for 0.4s (local rank 1, pid 4242 on host)\n"
-            "lrun: hint: install it for the Python that runs the program, or name its folder in PYTHONPATH; 'which "
+            "lrun: hint: install it for the Python that runs the program, or put its folder on PYTHONPATH; 'which "
             "python3' shows which one runs\n");
 }
 

@@ -96,6 +96,7 @@ TEST_F(PreflightTest, NamesTheOptionThatWasMeant) {
   EXPECT_THAT(refusal_of({"max-restarts", "7", "a.py"}), HasSubstr("did you mean '--max-restarts 7'?"));
   EXPECT_THAT(refusal_of({"x4", "a.py"}), HasSubstr("did you mean '-n 4'?"));
   EXPECT_THAT(refusal_of({"A=1", "a.py"}), HasSubstr("'--env A=1'"));
+  EXPECT_THAT(refusal_of({"MASTER_PORT=29500", "a.py"}), HasSubstr("lrun itself gives 'MASTER_PORT'"));
   EXPECT_THAT(refusal_of({"version"}), HasSubstr("did you mean 'lrun --version'?"));
 }
 

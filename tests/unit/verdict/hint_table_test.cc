@@ -152,7 +152,7 @@ TEST(HintTable, HintsAtNothingInAPlainError) {
 TEST(HintTable, SpeaksAsLrunSpeaks) {
   for (const HintRule& rule : hint_table()) {
     EXPECT_FALSE(rule.hint.ends_with('.')) << rule.name;
-    EXPECT_LE(rule.hint.size(), 121U) << rule.name;
+    EXPECT_LE(rule.hint.size(), 120U) << rule.name;
     EXPECT_FALSE(rule.words.empty()) << rule.name;
   }
 }
@@ -234,11 +234,11 @@ TEST(HintFor, NamesThePythonThatRanTheProgram) {
   record.value = 1;
   record.error = "ModuleNotFoundError: No module named 'x'";
   EXPECT_EQ(hint_for(record),
-            "install it for the Python that runs the program, or name its folder in PYTHONPATH; 'which python3' shows "
+            "install it for the Python that runs the program, or put its folder on PYTHONPATH; 'which python3' shows "
             "which one runs");
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
 
-            "install it for the Python that runs the program, or name its folder in PYTHONPATH; this run used "
+            "install it for the Python that runs the program, or put its folder on PYTHONPATH; this run used "
             "'/opt/py/bin/python'");
   record.error = "ModuleNotFoundError: No module named 'torch'";
   EXPECT_EQ(hint_for(record, "/opt/py/bin/python"),
