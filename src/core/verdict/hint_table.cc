@@ -17,6 +17,10 @@ namespace {
 
 constexpr std::string_view kRankVariables = "lrun sets RANK, LOCAL_RANK and WORLD_SIZE, wherever it runs";
 
+constexpr std::string_view kMissingVariable =
+    "the environment lacks this variable: set it before lrun, or write '--env NAME=VALUE'";
+constexpr std::string_view kOwnRendezvous =
+    "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets";
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
      "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
@@ -172,14 +176,10 @@ constexpr HintRule kRules[] = {
     {"foreign-rank", "KeyError: 'SLURM_NTASKS'", "", kRankVariables},
     {"foreign-rank", "KeyError: 'OMPI_COMM_WORLD_", "", kRankVariables},
     {"foreign-rank", "KeyError: 'PMI_", "", kRankVariables},
-    {"missing-variable", "File \"<frozen os>\", line ", "in __getitem__",
-     "the environment lacks this variable: set it before lrun, or write '--env NAME=VALUE'"},
-    {"missing-variable", "/os.py\", line ", "in __getitem__",
-     "the environment lacks this variable: set it before lrun, or write '--env NAME=VALUE'"},
-    {"rank-of-url", "rendezvous: rank parameter missing", "",
-     "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets"},
-    {"rank-of-url", "rendezvous: world size parameter missing", "",
-     "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets"},
+    {"missing-variable", "File \"<frozen os>\", line ", "in __getitem__", kMissingVariable},
+    {"missing-variable", "/os.py\", line ", "in __getitem__", kMissingVariable},
+    {"rank-of-url", "rendezvous: rank parameter missing", "", kOwnRendezvous},
+    {"rank-of-url", "rendezvous: world size parameter missing", "", kOwnRendezvous},
     {"no-mpi", "Distributed package doesn't have MPI built in", "",
      "init_process_group('gloo') works on CPUs and 'nccl' on GPUs, without MPI"},
     {"device-ids", "DistributedDataParallel device_ids", "",

@@ -173,10 +173,10 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   const SpelledLine line = spell_out(words, compat_of_name(argv));
   parsed.action = action_of(line);
   const bool is_help = parsed.action == LineAction::kShortHelp || parsed.action == LineAction::kLongHelp;
-  if (is_help && line.program < words.size()) {  // 'lrun --help logs'
-    const Verb* const verb = verb_of({words[line.program]}, parsed.request.compat);
-    if (verb != nullptr) parsed.action = LineAction::kVerb;
-    if (verb != nullptr) parsed.verb = parse_verb(*verb, {"--help"});
+  const bool has_word = is_help && line.program < words.size();  // 'lrun --help logs'
+  if (const Verb* const verb = has_word ? verb_of({words[line.program]}, parsed.request.compat) : nullptr) {
+    parsed.action = LineAction::kVerb;
+    parsed.verb = parse_verb(*verb, {"--help"});
   }
   if (parsed.action != LineAction::kLaunch && parsed.action != LineAction::kPrintConfig) return parsed;
   parsed.warnings = warn_about_unknown_variables(environment);

@@ -181,10 +181,9 @@ bool fixes_rank(const std::string& text) {
   }
   for (std::string_view rest = arguments; !rest.empty();) {
     const std::string_view argument = cut(rest, ',');
-    const bool is_rank = argument.starts_with("rank=");
-    const std::string_view value = argument.substr(std::min(argument.find('=') + 1, argument.size()));
-    if (is_rank && !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) return true;
-    if (argument == "world_size=1") return true;
+    const std::string_view rank = argument.starts_with("rank=") ? argument.substr(5) : std::string_view();
+    const bool is_number = !rank.empty() && rank.find_first_not_of("0123456789") == std::string_view::npos;
+    if (is_number || argument == "world_size=1") return true;
   }
   return false;
 }

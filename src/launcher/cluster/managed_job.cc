@@ -40,8 +40,7 @@ void take_master(ManagedJob& job, const ManagerView& view) {
   if (master.known() && job.host.known()) refuse_other_master(job, master);
   if (master.known() && (!job.host.known() || job.derives_host)) job.host = master;
   const bool is_first = job.node_rank.known() && job.node_rank.value == 0;
-  const bool are_all_here = job.task && job.task->nodes == 1;
-  if (is_first && !are_all_here && is_loopback(job.host.value)) job.host.value = view.this_host;
+  if (is_first && !job.has_all_ranks_here() && is_loopback(job.host.value)) job.host.value = view.this_host;
   const std::string typed = environment.get("MASTER_PORT").value_or("");
   const auto port = whole_number<int>(typed);
   const bool is_port = port && *port > 0 && *port <= kMostPort;

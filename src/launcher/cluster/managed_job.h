@@ -43,6 +43,8 @@ struct ManagedJob {
 
   /// A job of one launcher needs no rendezvous, whatever hosts other variables list.
   [[nodiscard]] bool is_of_one() const { return nodes.known() && nodes.value == 1 && !task; }
+  /// Each launcher has one rank, and all are on this host.
+  [[nodiscard]] bool has_all_ranks_here() const { return task && task->nodes == 1; }
   /// True of mpirun and the like, which may run inside the job of any other manager and count their own tasks.
   [[nodiscard]] bool numbers_tasks() const { return !starter.empty(); }
   bool operator==(const ManagedJob&) const = default;

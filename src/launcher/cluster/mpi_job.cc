@@ -135,9 +135,8 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view) {
   const TaskVariables* const names = starter_of(view.environment);
   if (names == nullptr) return std::nullopt;
   ManagedJob job = job_of(*names, view.environment);
-  const bool are_all_here = job.task && job.task->nodes == 1;
-  if (!are_all_here) take_first_host(job, view);
-  if (are_all_here && job.run_name.empty() && view.pmi_proxy) {
+  if (!job.has_all_ranks_here()) take_first_host(job, view);
+  if (job.has_all_ranks_here() && job.run_name.empty() && view.pmi_proxy) {
     job.run_name = "hydra-" + std::to_string(*view.pmi_proxy);  // MPICH gives the job no name
     job.port = {port_for(job.run_name), "PMI_FD"};
   }

@@ -162,6 +162,12 @@ std::string no_run_text(const std::filesystem::path& state) {
   return fmt::format("no run is alive in '{}'\n", state.string());
 }
 
+std::string text_of_all(const Answers& answers) {
+  std::string text;
+  for (const RunStatus& status : with_hosts_joined(answers.statuses)) text += status_text(status, wall_ms());
+  return text;
+}
+
 /// `lrun status --watch`: looks again and again, until none of the runs is alive.
 class StatusWatch {
  public:
@@ -210,8 +216,7 @@ class StatusWatch {
   }
 
   bool print_block(const Answers& answers, const std::string& results) {
-    std::string text = results;
-    for (const RunStatus& status : with_hosts_joined(answers.statuses)) text += status_text(status, wall_ms());
+    const std::string text = results + text_of_all(answers);
     const bool printed = text.empty() || print_to_stdout(text + "\n", sink_);
     tell_of_others(answers, sink_);
     return printed;
@@ -263,8 +268,7 @@ int status_verb(const VerbRequest& request, const Environment& environment, Mess
   for (const RunEntry& run : living_runs(request.run, state)) ask(run, answers);
   RankMeter meter;
   complete(answers, meter);
-  std::string text;
-  for (const RunStatus& status : with_hosts_joined(answers.statuses)) text += status_text(status, wall_ms());
+  std::string text = text_of_all(answers);
   const bool some_live = !text.empty() || !answers.silent.empty() || !answers.elsewhere.empty();
   if (!some_live) text = no_run_text(state);
   const bool printed = print_to_stdout(

@@ -14,8 +14,8 @@ namespace {
 
 struct Cache {
   std::string_view variable;
-  std::string default_folder;  ///< empty: unknown
-  std::string_view name;       ///< below the folder of the node
+  std::string default_folder;
+  std::string_view name;  ///< below the folder of the node
 };
 
 std::string text_of_variable(const Environment& environment, std::string_view name, const std::string& otherwise) {

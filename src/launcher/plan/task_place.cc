@@ -18,6 +18,9 @@ std::string launchers_here(const TaskPlace& task) {
                               : fmt::format("{} launchers of one rank each", task.ranks_here);
 }
 
+/// 'mpirun' of 'mpirun --map-by ppr:{}:node', 'flux run'.
+std::string name_of_starter(const std::string& starter) { return starter.substr(0, starter.find(" -")); }
+
 std::string line_for(const TaskPlace& task, std::size_t tasks_a_node, const std::string& options = {}) {
   return starter_line(task.starter, task.nodes, tasks_a_node, options);
 }
@@ -25,10 +28,9 @@ std::string line_for(const TaskPlace& task, std::size_t tasks_a_node, const std:
 UserError wrong_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
   return UserError(
       fmt::format("'{}'{}, and this node has {}", as_written(asked), wants, launchers_here(task)),
-      fmt::format("leave it out, or write '{}'{}", line_for(task, 1, asked.origin + " " + text_of(asked.value)),
-                  task.nodes == 1 && !task.starter.empty()
-                      ? fmt::format(" without '{}'", task.starter.substr(0, task.starter.find(' ')))
-                      : ""));
+      fmt::format(
+          "leave it out, or write '{}'{}", line_for(task, 1, asked.origin + " " + text_of(asked.value)),
+          task.nodes == 1 && !task.starter.empty() ? fmt::format(" without '{}'", name_of_starter(task.starter)) : ""));
 }
 
 [[noreturn]] void refuse_count(const TaskPlace& task, const Setting<DeviceRequest>& asked, const std::string& wants) {
@@ -132,7 +134,7 @@ std::string starter_line(const std::string& starter, int nodes, std::size_t task
   if (starter.empty()) return srun_line(nodes, tasks_a_node, options);
   std::string start = starter;
   if (nodes == 1) {
-    start = tasks_a_node == 1 ? "" : starter.substr(0, starter.find(" -")) + " -n {}";
+    start = tasks_a_node == 1 ? "" : name_of_starter(starter) + " -n {}";
   }
   if (const auto number = start.find("{}"); number != std::string::npos) {
     start.replace(number, 2, std::to_string(tasks_a_node)).append(" ");

@@ -162,6 +162,10 @@ std::string advice_about_machine(const std::filesystem::path& file) {
                      name_of_machine(own));
 }
 
+std::string hint_to_replace(const std::string& launcher) {
+  return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", launcher);
+}
+
 void check_module(const std::string& module, const std::filesystem::path& folder) {
   std::error_code error;
   const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
@@ -214,7 +218,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   const bool is_there = std::filesystem::exists(file, error);
   if (!is_there && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
   if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
-    return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", program);
+    return hint_to_replace(program);
   }
   if (program.find('/') == std::string::npos && std::filesystem::is_directory(file, error)) {
     return fmt::format("'{}' is a folder: name the program in it", program);
@@ -297,7 +301,7 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
 
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {
   if (argv.empty() || !is_any_of(kOtherLaunchers, argv.front())) return {};
-  return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", argv.front());
+  return hint_to_replace(argv.front());
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {
