@@ -61,7 +61,7 @@ if command -v mpirun.openmpi > /dev/null; then
   run 125 "${mpirun[@]}" -np 4 -x MASTER_ADDR=h1 "$lrun" -n 2 true
   grep -q "write 'mpirun --map-by ppr:1:node lrun -" "$out/err" || fail "two workers of a task are not explained"
   run 125 "${mpirun[@]}" -np 4 --map-by node -x MASTER_ADDR=h1 "$lrun" true
-  grep -q "nothing tells lrun their places" "$out/err" || fail "ranks that alternate between hosts are not explained"
+  grep -q "lrun cannot tell their nodes" "$out/err" || fail "ranks that alternate between hosts are not explained"
 else
   echo "not tested: Open MPI is not installed"
 fi
