@@ -217,6 +217,25 @@ TEST_F(Preload, GivesEachRankSeedsOfItsOwn) {
   EXPECT_EQ(count_of(end.out, first), 1U) << end.out;
 }
 
+/// A fork copies an entry of each page: with those of 2 MiB it takes a third of the time.
+TEST_F(Preload, PutsWhatImportsFillIntoLargePages) {
+  write("filled.py",
+        "import mmap\nfill = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE)\nfill.write(b'x' * (64 << 20))\n");
+  const std::string program = write("pages.py", R"(
+import ctypes, mmap, os
+own = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE)
+own.write(b'x' * (64 << 20))
+at = (ctypes.addressof(ctypes.c_char.from_buffer(own)) + (32 << 20)) & -(32 << 20)
+can = ctypes.CDLL(None).madvise(ctypes.c_void_p(at), ctypes.c_size_t(32 << 20), 25) == 0  # MADV_COLLAPSE
+with open('/proc/self/smaps') as smaps:
+    large = sum(int(line.split()[1]) for line in smaps if line.startswith('AnonHugePages:'))
+print('can' if can else 'cannot', 'large' if large >= (32 if can else 0) * 1024 + 48 * 1024 else 'small')
+)");
+  const Ended forked = run({"--output", "raw", "--preload", "filled"}, {program});
+  if (forked.out == "cannot small\n") GTEST_SKIP() << "this kernel makes no large pages here";
+  EXPECT_EQ(forked.out, "can large\n") << forked.err;
+}
+
 TEST_F(Preload, BindsRanksToTheirCpus) {
   if (::sysconf(_SC_NPROCESSORS_ONLN) < 2) GTEST_SKIP() << "needs two CPUs";
   const std::string script =
