@@ -27,19 +27,10 @@ target_include_directories(lrun_toml SYSTEM INTERFACE ${_toml_include})
 
 if(LRUN_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  find_package(OpenSSL 3.0 QUIET)  # servers that speak TLS, for the tests of clients
 endif()
 
 # A package that was asked for and is missing is an error; one that was not asked for is left out.
-set(LRUN_WITH_TLS FALSE)
-if(NOT LRUN_BUILD_TLS STREQUAL "OFF")
-  find_package(OpenSSL 3.0 QUIET)         # TLS to etcd, in a library of its own: src/launcher/store/tls says why this one
-  set(LRUN_WITH_TLS ${OPENSSL_FOUND})
-  if(LRUN_BUILD_TLS STREQUAL "ON" AND NOT LRUN_WITH_TLS)
-    message(FATAL_ERROR "TLS to etcd was asked for, but no OpenSSL 3 (libssl-dev)")
-  elseif(NOT LRUN_WITH_TLS)
-    message(STATUS "OpenSSL 3 not found (libssl-dev): lrun is built without liblrun_tls.so, and asks no etcd over https")
-  endif()
-endif()
 set(LibTorch_FOUND FALSE)
 if(NOT LRUN_BUILD_RUNTIME STREQUAL "OFF")
   include(LibTorch)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Launchers that meet through a real etcd over TLS, and the many ways in which its certificates and theirs can be wrong.
-# Needs etcd and openssl, and no lab. usage: etcd_tls.sh LRUN LIBLRUN_TLS LIBRARY-FOLDER
+# Needs etcd and openssl, and no lab. usage: etcd_tls.sh LRUN
 set -euo pipefail
-lrun=$1 library=$2 folder=$3
+lrun=$1
 # shellcheck source=tests/cluster/lab.sh
 . "$(dirname "$0")/lab.sh"
 # shellcheck source=tests/cluster/launchers.sh
@@ -84,13 +84,4 @@ show right
 refused a protocol=http "write '--rdzv-conf protocol=https' for an etcd that uses TLS"
 begin a 2378 "$tls,$ours"; ends a 125 "hint: "; grep -q 'protocol=https' "$out/a.log" || fail 'no hint at the protocol'
 
-# lrun alone, without its library, and both as an install lays them.
-mkdir -p "$out/alone/bin/$folder"
-cp "$lrun" "$out/alone/bin/lrun"
-lrun=$out/alone/bin/lrun
-unset LD_LIBRARY_PATH
-refused a "$tls,$ours" "TLS needs liblrun_tls.so, which is neither next to lrun in '$out/alone/bin' nor "
-cp "$library" "$out/alone/bin/$folder/liblrun_tls.so"
-begin a 2379 "$tls,$ours"; begin b 2379 "$tls,$ours"
-ends a 0; ends b 0
 echo "passed"

@@ -14,8 +14,6 @@ cmake --install "$build" --prefix "$work/prefix" > "$work/install.log"
 for file in bin/lrun lib*/cmake/lrun/lrunConfig.cmake include/lrun/version.h; do
   compgen -G "$work/prefix/$file" > /dev/null || { echo "not installed: $file"; cat "$work/install.log"; exit 1; }
 done
-[ ! -e "$build/liblrun_tls.so" ] || compgen -G "$work/prefix/lib*/liblrun_tls.so" > /dev/null ||
-  { echo "not installed: liblrun_tls.so"; exit 1; }
 # Installed files do not refer to the builder's folders: neither as a search path of libraries nor in any text.
 while read -r library; do
   if readelf -d "$library" | grep -E '\((RPATH|RUNPATH)\)' | grep -vF "[\$ORIGIN]"; then

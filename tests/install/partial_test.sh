@@ -16,8 +16,6 @@ tr -s ' \n' ' ' < "$work/log" |
   fail "it does not say what to build"
 [ ! -e "$work/prefix" ] || fail "something was installed before"
 
-grep -q 'liblrun_tls\.so' "$work/build/build.ninja" || { echo "no OpenSSL here: there is nothing to leave out"; exit 77; }
 cp /bin/true "$work/build/lrun"
-cmake --install "$work/build" --prefix "$work/prefix" > "$work/log" 2>&1 || fail "a library that nobody built is missed"
-grep -qF "left out, as it was not built: $work/build/liblrun_tls.so (" "$work/log" || fail "it does not say what is missing"
+cmake --install "$work/build" --prefix "$work/prefix" > "$work/log" 2>&1 || fail "it does not install"
 [ -x "$work/prefix/bin/lrun" ] || fail "lrun is not installed"

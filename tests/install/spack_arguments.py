@@ -15,20 +15,15 @@ class CMakePackage:
         kind, word = value_of(value)
         return f"-D{name}:{kind}={word}"
 
-    def define_from_variant(self, name, variant):
-        return self.define(name, DEFAULTS[variant])
-
 
 def directive(*_, **__):
     """What stands in the body of a package, or above a function of it."""
     return lambda function: function
 
 
-DEFAULTS = {}
 NAMES = ("license", "version", "depends_on", "requires", "generator", "run_after", "on_package_attributes")
 spack = types.ModuleType("spack.package")
-spack.__dict__.update({name: directive for name in NAMES}, Executable=None,
-                      variant=lambda name, default, description: DEFAULTS.update({name: default}))
+spack.__dict__.update({name: directive for name in NAMES}, Executable=None)
 cmake = types.ModuleType("spack_repo.builtin.build_systems.cmake")
 cmake.CMakePackage = CMakePackage
 sys.modules |= {"spack": types.ModuleType("spack"), "spack.package": spack, cmake.__name__: cmake}

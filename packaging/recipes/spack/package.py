@@ -14,8 +14,6 @@ class Lrun(CMakePackage):
 
     version("0.2.0")
 
-    variant("tls", default=True, description="TLS to etcd, in a library that is opened when it is wanted")
-
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -28,7 +26,6 @@ class Lrun(CMakePackage):
     depends_on("spdlog@1.10:", type="build")
     depends_on("nlohmann-json@3.11:", type="build")
     depends_on("tomlplusplus@3:", type="build")
-    depends_on("openssl@3:", when="+tls")
 
     requires("platform=linux", msg="lrun runs on Linux only")
 
@@ -38,7 +35,6 @@ class Lrun(CMakePackage):
         return [
             self.define("LRUN_BUILD_RUNTIME", False),
             self.define("LRUN_BUILD_TESTS", False),
-            self.define_from_variant("LRUN_BUILD_TLS", "tls"),
         ]
 
     @run_after("install")

@@ -1,5 +1,5 @@
 // In: bytes, and a key. Out: their digest. Called for the secret of a job. By hand, because the launcher links no
-// crypto library: OpenSSL is in liblrun_tls.so alone, which is opened only for an etcd over https.
+// crypto library: OpenSSL is opened only for an etcd over https.
 #include "base/sha256.h"
 
 #include <array>

@@ -1,17 +1,15 @@
 // In: files, bytes of the other end and text for it. Out: bytes for the other end, its text, or why the connection is
-// of no use. Called by EtcdClient; liblrun_tls.so does the work.
+// of no use. Called by EtcdClient; TlsEnd does the work.
 #include "store/tls_session.h"
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/small_file.h"
-#include "store/tls_library.h"
 
 namespace lrun::launcher {
 namespace {
@@ -19,40 +17,24 @@ namespace {
 constexpr std::size_t kMostFileBytes = std::size_t{4}
                                        << 20U;  // all authorities of a system are a quarter of a megabyte
 constexpr const char* kFilesHint = "'cacert', 'cert' and 'key' of --rdzv-conf name files in PEM format";
-constexpr std::size_t kPieceBytes = std::size_t{16} << 10U;
-
-TlsText text_of(const std::string& text) { return {text.data(), text.size()}; }
-
-std::string all_of(std::size_t (*take)(TlsEnd*, char*, std::size_t), TlsEnd* end) {
-  std::string all;
-  std::array<char, kPieceBytes> piece;
-  while (const std::size_t count = take(end, piece.data(), piece.size())) all.append(piece.data(), count);
-  return all;
-}
 
 }  // namespace
 
-TlsSession::TlsSession(const TlsFiles& files, const std::string& host)
-    : functions_(tls_library().functions), end_(nullptr, Deleter{functions_}) {
-  if (functions_ != nullptr) {
+TlsSession::TlsSession(const TlsFiles& files, const std::string& host) {
+  if (openssl() != nullptr) {
     begin(files, host);
   } else {
-    trouble_ = tls_library().why_not;
-    hint_ = tls_library().hint;
+    trouble_ = why_no_openssl();
+    hint_ = "install OpenSSL 3 (Debian: libssl3)";
   }
 }
 
 void TlsSession::begin(const TlsFiles& files, const std::string& host) {
-  std::string authorities;
-  std::string certificate;
-  std::string key;
-  if (!read(files.authorities, authorities) || !read(files.certificate, certificate) || !read(files.key, key)) return;
-  const TlsQuestion question{.host = host.c_str(),
-                             .authorities = text_of(authorities),
-                             .certificate = text_of(certificate),
-                             .key = text_of(key)};
-  end_.reset(functions_->begin(&question));
-  if (!end_) trouble_ = "there is no memory for a TLS connection";
+  PemTexts texts;
+  const bool has_read = read(files.authorities, texts.authorities) && read(files.certificate, texts.certificate) &&
+                        read(files.key, texts.key);
+  if (!has_read) return;
+  end_ = std::make_unique<TlsEnd>(*openssl(), host, texts);
   const bool key_is_apart = fault() == TlsFault::kKey && !files.key.empty();
   if (is_about_us()) fault_file_ = fault() == TlsFault::kAuthorities ? files.authorities : files.certificate;
   if (key_is_apart) fault_file_ = files.key;
@@ -74,21 +56,21 @@ bool TlsSession::read(const std::string& file, std::string& text) {
 }
 
 void TlsSession::feed(std::string_view bytes) {
-  if (end_) functions_->feed(end_.get(), bytes.data(), bytes.size());
+  if (end_) end_->feed(bytes);
 }
 
 void TlsSession::give(std::string_view text) {
-  if (end_) functions_->give(end_.get(), text.data(), text.size());
+  if (end_) end_->give(text);
 }
 
-std::string TlsSession::take_output() { return end_ ? all_of(functions_->take_output, end_.get()) : std::string(); }
+std::string TlsSession::take_output() { return end_ ? end_->take_output() : std::string(); }
 
-std::string TlsSession::take_text() { return end_ ? all_of(functions_->take_text, end_.get()) : std::string(); }
+std::string TlsSession::take_text() { return end_ ? end_->take_text() : std::string(); }
 
 std::string TlsSession::refusal() const {
   if (!end_) return trouble_;
-  if (functions_->state(end_.get()) != TlsState::kFailed) return {};
-  const std::string why = functions_->why(end_.get());
+  if (end_->state() != TlsState::kFailed) return {};
+  const std::string why = end_->why();
   return fault_file_.empty() ? why : "cannot use '" + fault_file_ + "': " + why;
 }
 

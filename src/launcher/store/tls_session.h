@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/tls_interface.h"
+#include "store/tls_end.h"
 
 namespace lrun::launcher {
 
@@ -30,9 +30,9 @@ class TlsSession {
   std::string take_output();
   std::string take_text();
 
-  [[nodiscard]] bool is_open() const { return end_ && functions_->state(end_.get()) == TlsState::kOpen; }
+  [[nodiscard]] bool is_open() const { return end_ && end_->state() == TlsState::kOpen; }
   /// The other end has closed the connection: nothing was cut off.
-  [[nodiscard]] bool is_closed() const { return end_ && functions_->state(end_.get()) == TlsState::kClosed; }
+  [[nodiscard]] bool is_closed() const { return end_ && end_->state() == TlsState::kClosed; }
   /// Why the connection is of no use, as a clause, about 'it' where it is the other end's fault; empty: it is of use.
   [[nodiscard]] std::string refusal() const;
   /// A hint that says what a person can do about that; empty: nothing special.
@@ -41,17 +41,11 @@ class TlsSession {
   [[nodiscard]] bool is_about_us() const;
 
  private:
-  struct Deleter {
-    const TlsFunctions* functions;
-    void operator()(TlsEnd* end) const { functions->end(end); }
-  };
-
   bool read(const std::string& file, std::string& text);
   void begin(const TlsFiles& files, const std::string& host);
-  [[nodiscard]] TlsFault fault() const { return end_ ? functions_->fault(end_.get()) : TlsFault::kNone; }
+  [[nodiscard]] TlsFault fault() const { return end_ ? end_->fault() : TlsFault::kNone; }
 
-  const TlsFunctions* functions_;
-  std::unique_ptr<TlsEnd, Deleter> end_;  ///< empty: trouble_
+  std::unique_ptr<TlsEnd> end_;  ///< empty: trouble_
   std::string trouble_;
   std::string hint_;
   std::string fault_file_;  ///< the file of ours that why() is about; empty: another reason

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <openssl/x509.h>
-
 #include <string>
 
-#include "store/tls_interface.h"
+#include "store/openssl.h"
+#include "store/tls_fault.h"
 
 namespace lrun::launcher {
 
@@ -15,10 +14,11 @@ struct CertificateFault {
 };
 
 /// The fault of the certificate at which `chain` has stopped. \param host  that we want to reach
-CertificateFault certificate_fault(X509_STORE_CTX* chain, const std::string& host);
+CertificateFault certificate_fault(const OpensslEntryPoints& openssl, const OpensslEntryPoints::Chain* chain,
+                                   const std::string& host);
 
 /// The fault behind an alert of the other end, by its number. \param has_certificate  we have presented one
 /// \param was_asked  the other end wanted one
-CertificateFault alert_fault(int alert, bool has_certificate, bool was_asked);
+CertificateFault alert_fault(const OpensslEntryPoints& openssl, int alert, bool has_certificate, bool was_asked);
 
 }  // namespace lrun::launcher
