@@ -273,6 +273,10 @@ TEST_F(Hosts, AFirstOneWithoutAnAddressIsNamedSoon) {
       << lrun.err();
   EXPECT_EQ(count(lrun.err(), "lrun: hint: "), 1U) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "'--master-addr' says where the first host is reached\n")) << lrun.err();
+  LrunProcess report({"report"}, {.environment = {{"LRUN_STATE", lrun.state().string()}}});
+  EXPECT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_TRUE(contains(report.out(), "lrun: error: b: the nodes did not meet: there is no host 'alias'"))
+      << report.out();
 }
 
 TEST_F(Hosts, ThatNeverTellTheirEndAreNotWaitedForOnceTheJobIsOver) {

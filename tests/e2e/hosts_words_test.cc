@@ -107,6 +107,15 @@ TEST_F(HostsWords, AreWaitedForInTheSightOfAll) {
   }
 }
 
+TEST_F(HostsWords, ThatFailAtOnceAreKept) {
+  LrunProcess lrun({"-H", "a:1,b:1", "--ssh", "false", "true"}, options());
+  EXPECT_EQ(lrun.wait().code, 125);
+  LrunProcess report({"report"}, {.environment = {{"LRUN_STATE", lrun.state().string()}}});
+  EXPECT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_TRUE(lrun.err().starts_with("lrun: error: ")) << lrun.err();
+  EXPECT_TRUE(contains(report.out(), lrun.err())) << report.out() << lrun.err();
+}
+
 TEST_F(HostsWords, AreNamedOnceForEachWorkerInTheFileOfPbs) {
   const std::string file = path("nodes");
   std::ofstream(file) << "a\na\na\nb\n";

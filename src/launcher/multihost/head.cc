@@ -103,9 +103,7 @@ void Head::received(std::size_t host, const NodeFrame& frame) {
     case Kind::kJobWords:
       return show_of_job(messages_.of_job(host, frame.payload));
     case Kind::kOwnWords:
-      if (!messages_.is_new(frame.payload)) return;
-      return sink_.print_lines(
-          text_of_node(frame.payload, hosts_.size() > 1 ? table_[host].name : std::string(), sink_.colour()));
+      return show_of_host(host, frame.payload);
     case Kind::kBegun:
       return has_begun(host);
     case Kind::kTold:
@@ -130,6 +128,14 @@ void Head::show_of_job(const std::string& text) {
   while (!lines.empty()) last_words_ += terminal_safe(cut(lines, '\n')) + "\n";
   if (const std::string cause = first_error(last_words_); !cause.empty()) cause_ = cause;
   sink_.print_of_job(text);
+}
+
+/// An error of one host is the cause of the job's end where the job has none.
+void Head::show_of_host(std::size_t host, const std::string& payload) {
+  if (!messages_.is_new(payload)) return;
+  const std::string name = hosts_.size() > 1 ? table_[host].name : std::string();
+  if (cause_.empty()) cause_ = first_error(text_of_node(payload, name, false));
+  sink_.print_lines(text_of_node(payload, name, sink_.colour()));
 }
 
 /// After a signal the cause may be that of an earlier attempt.

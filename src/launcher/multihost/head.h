@@ -100,6 +100,7 @@ class Head {
   void received(std::size_t host, const NodeFrame& frame);
   void has_begun(std::size_t host);
   void show_of_job(const std::string& text);
+  void show_of_host(std::size_t host, const std::string& payload);
   void tell(Severity severity, const std::string& text);
   void launcher_ended(std::size_t host, const std::string& payload);
   void links_ended(std::vector<std::size_t> hosts, const ExitStatus& status, const std::string& last_line);
@@ -136,9 +137,9 @@ class Head {
   std::variant<Connecting, Running, Ending> phase_;
   End end_;
   bool run_began_ = false;
-  std::string cause_;                           ///< the last error that was shown about the job
-  std::string last_words_;                      ///< the last message
-  EventLoop::Timer heartbeat_;                  ///< only while a host is elsewhere
+  std::string cause_;           ///< the last error that was shown about the job; before one: the first of a host
+  std::string last_words_;      ///< the last message
+  EventLoop::Timer heartbeat_;  ///< only while a host is elsewhere
   std::vector<EventLoop::Timer> close_limits_;  ///< by host: its link stays although it has reported its end
 };
 

@@ -55,7 +55,7 @@ void HeadRecord::wait(Head& head) {
 
 void HeadRecord::show_wait() {
   try {
-    waiting_.emplace(loop_, folder_of_run(plan_, environment_), kPartOfHead, names_of_run(plan_, environment_),
+    waiting_.emplace(loop_, folder_of_run(plan_, environment_), kPartOfHead, names_of_run(plan_, environment_), began_,
                      [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): begin() warns of it
   }
@@ -79,6 +79,7 @@ void HeadRecord::end(const Head& head, const Head::End& end) {
   std::string text = head.last_words();
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) text.clear();
   if (!has_begun_) {
+    if (!waiting_) show_wait();
     if (waiting_) waiting_->keep(plan_, verdict, text);
     return;
   }

@@ -26,7 +26,7 @@ class HeadRecord {
 
   /// The head waits for its hosts. It must outlive the loop's run.
   void wait(Head& head);
-  /// The run has begun. One that ends before is kept if it has been waited for.
+  /// The run has begun. One that ends before is kept, too.
   void begin();
   /// A host has answered a question.
   void told(const std::string& answer) { answers_.add(answer); }

@@ -179,7 +179,7 @@ class RendezvousWait : public JobEvents {
   void show_wait() {
     try {
       record_ = std::make_unique<WaitingRecord>(
-          loop_, folder_of_run(plan_, environment_), part_of(plan_), names_of_run(plan_, environment_),
+          loop_, folder_of_run(plan_, environment_), part_of(plan_), names_of_run(plan_, environment_), began_,
           [this](std::string_view /*command*/, const ControlSocket::Reply& reply) { reply(to_json(status())); });
     } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): RunRecord warns of it when the job begins
     }

@@ -3,7 +3,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/replaced_file.h"
 #include "process/process_title.h"
 #include "report/result_json.h"
@@ -12,12 +11,12 @@
 namespace lrun::launcher {
 
 WaitingRecord::WaitingRecord(EventLoop& loop, const std::filesystem::path& run, const std::string& part,
-                             const std::string& names, ControlSocket::Answer answer)
+                             const std::string& names, SteadyTime began, ControlSocket::Answer answer)
     : directory_(run, part, names) {
   try {
     control_.emplace(loop, directory_.folder(), std::move(answer));
     events_ = EventLog(directory_.folder());
-    events_.hold_back(steady_now() - kUnseenWait);  // the run is to begin with the wait
+    events_.hold_back(began);
   } catch (const std::system_error&) {
     directory_.remove();
     throw;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/event_loop.h"
 #include "inspect/control_socket.h"
 #include "inspect/run_directory.h"
@@ -23,9 +24,10 @@ class WaitingRecord {
   /// \param run    the folder of the run that it would be, as RunDirectory has it
   /// \param part   of it, that is this launcher's
   /// \param names  names_of_run()
+  /// \param began  the wait, with which the run is to begin
   /// \throws std::system_error  it cannot be made; nothing is left of it.
   WaitingRecord(EventLoop& loop, const std::filesystem::path& run, const std::string& part, const std::string& names,
-                ControlSocket::Answer answer);
+                SteadyTime began, ControlSocket::Answer answer);
   ~WaitingRecord();
   WaitingRecord(const WaitingRecord&) = delete;
   WaitingRecord& operator=(const WaitingRecord&) = delete;

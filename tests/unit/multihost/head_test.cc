@@ -423,6 +423,16 @@ TEST_F(HeadTest, WhatAllLaunchersSayIsShownOnce) {
   EXPECT_EQ(sink.text(), "the verdict\nof b alone\n");
 }
 
+TEST_F(HeadTest, TheErrorOfOneHostIsTheCauseWhereTheJobHasNone) {
+  run([this] {
+    answer_all();
+    from(1, Kind::kOwnWords, "bof b");
+    from(1, Kind::kOwnWords, "athere is no host 'a'");
+    end_all(125);
+  });
+  EXPECT_EQ(head->last_words(), "lrun: error: b: there is no host 'a'\n");
+}
+
 TEST_F(HeadTest, TheVerdictOfALostFirstHostComesFromAnother) {
   run([this] {
     begin_all();

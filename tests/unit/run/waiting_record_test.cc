@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "base/clock.h"
 #include "base/small_file.h"
 #include "inspect/run_list.h"
 #include "run/run_folders.h"
@@ -21,8 +22,9 @@ class WaitingRecordTest : public ::testing::Test {
   WaitingRecordTest() { plan.run_id = "20260102-030405-abc123"; }
 
   [[nodiscard]] WaitingRecord record() {
-    return {loop, state / plan.run_id, "h1", "slurm-31.0\n31.0",
-            [](std::string_view, const ControlSocket::Reply& reply) { reply("{}"); }};
+    return {loop,         state / plan.run_id,
+            "h1",         "slurm-31.0\n31.0",
+            steady_now(), [](std::string_view, const ControlSocket::Reply& reply) { reply("{}"); }};
   }
   [[nodiscard]] std::string file(const char* name) const {
     return read_small_file(state / plan.run_id / "h1" / name, 65536).value_or("");
