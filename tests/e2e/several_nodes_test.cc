@@ -249,6 +249,21 @@ TEST(SeveralNodes, OfARankEachEndTogetherWithOneVerdict) {
   }
 }
 
+TEST(SeveralNodes, OfARankEachTellOnceThatALauncherDied) {
+  for (const std::size_t killed : {0U, 2U}) {
+    const auto tasks = four_tasks(kTasksOfAHost.at("Open MPI"), shell("echo ready; exec sleep 1000"));
+    for (const auto& task : tasks) ASSERT_TRUE(task->wait_for("ready")) << task->err();
+    kill_whole(*tasks[killed]);
+    std::string said;
+    for (std::size_t rank = 0; rank < tasks.size(); ++rank) {
+      if (rank == killed) continue;
+      EXPECT_EQ(tasks[rank]->wait().code, 125) << tasks[rank]->err();
+      said += tasks[rank]->err();
+    }
+    EXPECT_EQ(count(said, "lrun: error: "), 1U) << said;
+  }
+}
+
 TEST(SeveralNodes, OfARankEachTellOnceThatTheirLineIsOfALauncherANode) {
   const auto tasks = four_tasks(kTasksOfAHost.at("Open MPI"), {"--nproc-per-node", "2", "true"});
   for (const auto& task : tasks) EXPECT_EQ(task->wait().code, 125) << task->err();

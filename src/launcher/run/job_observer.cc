@@ -200,6 +200,7 @@ void JobObserver::resized(const std::string& node, const std::string& text) {
 /// that led to it.
 void JobObserver::ended(const std::string& why) {
   if (state_ == State::kDone) return;
+  all_were_told_ = !alone_;
   alone_ = true;
   if (!round_.loss) round_.loss = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
   round_.loss->end.who = round_.loss_text + (round_.loss_text.empty() ? "" : "; ") + why;

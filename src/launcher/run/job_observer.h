@@ -60,8 +60,10 @@ class JobObserver : public PassingObserver, private JobEvents {
   [[nodiscard]] bool is_alone() const { return alone_; }
 
   /// Of launchers whose output people read in one place, this one says what happens to the job: that of node rank 0, or
-  /// the next one where that is gone.
-  [[nodiscard]] bool speaks() const { return alone_ || membership_.self.node_rank == (round_.first_is_gone ? 1 : 0); }
+  /// the next one where that is gone. One that is alone is not heard by others.
+  [[nodiscard]] bool speaks() const {
+    return (alone_ && !all_were_told_) || membership_.self.node_rank == (round_.first_is_gone ? 1 : 0);
+  }
 
   void stopping(const RunEnd& end, const FailureRecord* cause, RunningWorkers others) override;
 
@@ -106,6 +108,7 @@ class JobObserver : public PassingObserver, private JobEvents {
   Round round_;
   bool final_ = false;               ///< a node wants no further attempt
   bool alone_ = false;               ///< nothing more comes from the job
+  bool all_were_told_ = false;       ///< the leader has ended the job
   bool abandons_when_idle_ = false;  ///< the others go on without this node as soon as nothing runs here
   JobReport own_report_;
 };

@@ -74,6 +74,7 @@ class RendezvousWait : public JobEvents {
     watch_for_rendezvous(unreached_pause());
     show_ = loop_.after(kUnseenWait, [this] { show_wait(); });
     if (!ended_) loop_.run();
+    end_.tells = speaks_for_node(plan_) || is_next();
     if (!end_.membership && !end_.not_needed && tells_later()) end_.record = std::move(record_);
     return std::move(end_);
   }
@@ -120,7 +121,7 @@ class RendezvousWait : public JobEvents {
       // Slowness is no news before an attempt has failed.
       const bool may_answer = plan_.rendezvous->etcd.empty() && job_.last_error().empty();
       watch_for_rendezvous(may_answer ? kAnswerPause : unreached_pause());
-      if (may_answer || !speaks_for_node(plan_) || job_.joined()) return;
+      if (may_answer || job_.joined() || !(speaks_for_node(plan_) || is_next())) return;
       if (told_trouble_ && *told_trouble_ == job_.last_error()) return;
       told_trouble_ = job_.last_error();
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
@@ -170,11 +171,9 @@ class RendezvousWait : public JobEvents {
     return is_one_of_many ? kUnreachedPauseOfMany : kUnreachedPause;
   }
 
-  /// One that speaks for the job does, or the next one where that was never reached.
-  [[nodiscard]] bool tells_later() const {
-    const bool is_next = !job_.joined() && plan_.rendezvous->node_rank.value_or(0) <= 1;
-    return speaks_for_job(plan_) || (is_next && speaks_for_node(plan_));
-  }
+  /// It speaks where the first one was never reached: mpirun may have started another program there.
+  [[nodiscard]] bool is_next() const { return !job_.joined() && plan_.rendezvous->node_rank.value_or(0) <= 1; }
+  [[nodiscard]] bool tells_later() const { return speaks_for_job(plan_) || is_next(); }
 
   void show_wait() {
     try {

@@ -23,6 +23,7 @@ struct RendezvousOutcome {
   int signal_number = 0;    ///< the signal that stopped lrun; 0: none did
   std::string report;       ///< report of a node that cannot start, and so ended the job before it began; empty: none
   bool not_needed = false;  ///< the job ended without this node; `why_not`: how, empty: it succeeded
+  bool tells = false;       ///< this launcher is one to say why the job does not begin
   /// Of the wait, where the job does not begin and this launcher is one to tell it later; nullptr: others do, or it did
   /// not last.
   std::unique_ptr<WaitingRecord> record = {};

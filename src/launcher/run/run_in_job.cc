@@ -95,7 +95,7 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   const std::string hint = met.hint.empty() ? usual_hint(plan, environment, output.head != nullptr) : met.hint;
   keep_wait(met, plan, {.end = {.kind = RunEnd::Kind::kStartFailed}, .exit_code = kExitRefused},
             message_line(Severity::kError, what) + message_line(Severity::kHint, hint));
-  if (speaks_for_node(plan)) {
+  if (met.tells) {
     sink.error(what);
     sink.hint(hint);
   }

@@ -309,6 +309,8 @@ TEST_F(JobObserverTest, TheNextNodeSpeaksWhereTheFirstIsGone) {
   EXPECT_TRUE(speaks_after(1, has_no_leader));
   EXPECT_FALSE(speaks_after(2, is_lost));
   EXPECT_FALSE(speaks_after(1, other_is_lost));
+  EXPECT_FALSE(speaks_after(1, [](JobEvents& events) { events.ended("not enough nodes"); }))
+      << "the first was told, too";
 }
 
 TEST_F(JobObserverTest, ALostNodeStopsThoseOfThisNodeAsFarAsItKnows) {

@@ -1,0 +1,64 @@
+// Launchers of a rank each, as mpirun starts them: what they say once, and what they do when mpirun is gone. A script
+// takes its part.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "support/beside.h"
+#include "support/lrun_process.h"
+#include "support/temporary_folder.h"
+#include "support/words.h"
+
+namespace lrun::test {
+namespace {
+
+/// 'mpirun -np 4 $TASK lrun ARGUMENTS'. With FIRST=1 task 0 runs another program, which needs no place in the script.
+constexpr const char* kFakeMpirun = R"sh(#!/bin/sh
+pids=
+for rank in 0 1 2 3; do
+  [ $rank -ge ${FIRST:-0} ] || continue
+  OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=$rank OMPI_COMM_WORLD_LOCAL_SIZE=4 \
+    OMPI_MCA_orte_num_nodes=1 PMIX_NAMESPACE=$$ $TASK LRUN_PROGRAM_HERE "$@" &
+  pids="$pids $!"
+done
+code=0
+for pid in $pids; do wait $pid || code=$?; done
+exit $code
+)sh";
+
+class Mpirun : public testing::Test {
+ protected:
+  Mpirun() {
+    std::string script = kFakeMpirun;
+    const std::string name = "LRUN_PROGRAM_HERE";
+    script.replace(script.find(name), name.size(), LRUN_PROGRAM);
+    write_program("mpirun", script);
+  }
+
+  void write_program(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    ::chmod(path(name).c_str(), 0755);
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  [[nodiscard]] LrunProcess::Options options(std::map<std::string, std::string> environment = {}) const {
+    return {.environment = std::move(environment), .program = path("mpirun")};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Mpirun, WhoseFirstTaskIsNoLrunIsToldOfByTheNextOne) {
+  LrunProcess mpirun({"--rdzv-conf", "read_timeout=1", "true"}, options({{"FIRST", "1"}}));
+  EXPECT_EQ(mpirun.wait().code, 125);
+  EXPECT_EQ(count(mpirun.err(), "lrun: error: the ranks did not meet: "), 1U) << mpirun.err();
+  EXPECT_EQ(count(mpirun.err(), "lrun: hint: "), 1U) << mpirun.err();
+}
+
+}  // namespace
+}  // namespace lrun::test
