@@ -53,6 +53,32 @@ class Mpirun : public testing::Test {
   TemporaryFolder folder_;
 };
 
+TEST_F(Mpirun, ThatIsKilledTakesItsLaunchersAlong) {
+  for (const char* const task : {"", "sh wrapper"}) {
+    std::ofstream(path("wrapper")) << "\"$@\"\ncode=$?\nexit $code\n";  // it waits for lrun
+    const std::string wrapped = *task == '\0' ? "" : "sh " + path("wrapper");
+    LrunProcess mpirun(shell("echo ready; exec sleep 1000"), options({{"TASK", wrapped}}));
+    ASSERT_TRUE(mpirun.read_until([&] { return count(mpirun.out(), "ready") == 4; })) << mpirun.err();
+    mpirun.signal(SIGKILL);
+    (void)mpirun.wait();
+    EXPECT_EQ(count(mpirun.err(), "which started the tasks here, is gone"), 1U) << mpirun.err();
+    EXPECT_TRUE(eventually([&] { return mpirun.processes().empty(); })) << mpirun.err();
+  }
+}
+
+TEST_F(Mpirun, ThatIsKilledLeavesALauncherThatHasLeftItsTask) {
+  std::ofstream(path("leave")) << "setsid \"$@\" &\n";
+  const std::string go = path("go");
+  LrunProcess mpirun(shell("echo ready; until [ -e " + go + " ]; do sleep 0.01; done; echo went on"),
+                     options({{"TASK", "sh " + path("leave")}}));
+  ASSERT_TRUE(mpirun.read_until([&] { return count(mpirun.out(), "ready") == 4; })) << mpirun.err();
+  mpirun.signal(SIGKILL);
+  std::ofstream(go) << "go";
+  (void)mpirun.wait();
+  EXPECT_EQ(count(mpirun.out(), "went on"), 4U) << mpirun.err();
+  EXPECT_TRUE(eventually([&] { return mpirun.processes().empty(); }));
+}
+
 TEST_F(Mpirun, WhoseFirstTaskIsNoLrunIsToldOfByTheNextOne) {
   LrunProcess mpirun({"--rdzv-conf", "read_timeout=1", "true"}, options({{"FIRST", "1"}}));
   EXPECT_EQ(mpirun.wait().code, 125);

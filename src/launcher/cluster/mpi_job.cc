@@ -150,6 +150,11 @@ std::optional<bool> is_later_mpi_task(const Environment& environment) {
   return has_one_command && environment.get(names->rank) != "0";
 }
 
+std::string_view variable_of_mpi_tasks(const Environment& environment) {
+  const TaskVariables* const names = starter_of(environment);
+  return names == nullptr ? std::string_view() : names->local_rank;
+}
+
 bool is_first_mpi_task_of_host(const Environment& environment) {
   const TaskVariables* const names = starter_of(environment);
   if (names == nullptr || names->manager == std::string_view("Flux")) return false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "cluster/managed_job.h"
 
@@ -14,6 +15,9 @@ std::optional<ManagedJob> mpi_job(const ManagerView& view);
 /// Whether this is a task of theirs other than the first, and all tasks have one command line. \return empty: it is no
 /// task of theirs.
 std::optional<bool> is_later_mpi_task(const Environment& environment);
+
+/// A variable that each of their tasks has, and not what starts tasks on this host; empty: this is no task of theirs.
+std::string_view variable_of_mpi_tasks(const Environment& environment);
 
 /// Whether this is a task of mpirun or jsrun, and the first of its host. Not of Flux, which gives all tasks the same
 /// environment.

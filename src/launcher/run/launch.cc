@@ -33,6 +33,7 @@
 #include "run/run_in_job.h"
 #include "run/run_node.h"
 #include "run/start_failure.h"
+#include "run/stop_with_mpirun.h"
 #include "run/stop_with_srun.h"
 #include "run/unread_stdin.h"
 #include "run/wrong_program.h"
@@ -85,6 +86,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     if (plan.rendezvous) return run_in_job(plan, environment, std::move(run), guard, output);
     EventLoop loop;
     const StopWithSrun stop_with_srun(loop, environment, guard, sink);
+    const StopWithMpirun stop_with_mpirun(loop, environment, guard, sink);
     Preloaded preloaded = preload(loop, plan, run.facts.start, guard, sink);
     if (preloaded.exit_code) return *preloaded.exit_code;
     run.facts.fork_server = std::move(preloaded.server);

@@ -24,6 +24,7 @@
 #include "run/preload.h"
 #include "run/run_ending.h"
 #include "run/start_failure.h"
+#include "run/stop_with_mpirun.h"
 #include "run/stop_with_srun.h"
 #include "verdict/job_report.h"
 
@@ -127,6 +128,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   EventLoop loop;
   const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
+  const StopWithMpirun stop_with_mpirun(loop, environment, guard, output.sink);
   Preloaded preloaded = preload(loop, plan, run.facts.start, guard, output.sink);
   if (preloaded.exit_code) return *preloaded.exit_code;
   run.facts.fork_server = std::move(preloaded.server);
