@@ -79,6 +79,32 @@ TEST_F(Mpirun, ThatIsKilledLeavesALauncherThatHasLeftItsTask) {
   EXPECT_TRUE(eventually([&] { return mpirun.processes().empty(); }));
 }
 
+TEST_F(Mpirun, ShowsThePlanOnce) {
+  for (const char* const format : {"--dry-run", "--dry-run=json"}) {
+    LrunProcess mpirun({format, "true"}, options());
+    EXPECT_EQ(mpirun.wait().code, 0) << mpirun.err();
+    EXPECT_EQ(count(mpirun.out(), "TORCHELASTIC_RUN_ID"), 1U) << mpirun.out();
+  }
+}
+
+TEST_F(Mpirun, IsNeededToRunItsJobAgain) {
+  LrunProcess mpirun({"true"}, options());
+  ASSERT_EQ(mpirun.wait().code, 0) << mpirun.err();
+  const std::string id = mpirun.run_folder().parent_path().filename().string();
+  Beside again(mpirun, {"again"});
+  EXPECT_EQ(again.wait().code, 125);
+  EXPECT_EQ(again.err(), "lrun: error: each of the 4 ranks of run '" + id +
+                             "' had an lrun of its own, and this would be one rank\nlrun: hint: write 'mpirun -np 4 "
+                             "lrun again " +
+                             id + "', or the same with srun\n");
+  Beside shown(mpirun, {"again", "--dry-run"});
+  EXPECT_EQ(shown.wait().code, 0) << shown.err();
+  LrunProcess::Options same = options({{"LRUN_STATE", mpirun.state().string()}});
+  LrunProcess all({"again", id}, same);
+  EXPECT_EQ(all.wait().code, 0) << all.err();
+  EXPECT_EQ(count(all.err(), "lrun: note: again: "), 1U) << all.err();
+}
+
 TEST_F(Mpirun, WhoseFirstTaskIsNoLrunIsToldOfByTheNextOne) {
   LrunProcess mpirun({"--rdzv-conf", "read_timeout=1", "true"}, options({{"FIRST", "1"}}));
   EXPECT_EQ(mpirun.wait().code, 125);

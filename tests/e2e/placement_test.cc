@@ -40,15 +40,15 @@ TEST(Placement, RefusesABusyGpuBeforeAnythingIsStarted) {
 }
 
 TEST(Placement, OfATaskOfJsrunIsTheOneGpuThatItIsShown) {
-  std::map<std::string, std::string> second{
-      {"JSM_NAMESPACE_RANK", "1"},       {"JSM_NAMESPACE_SIZE", "2"}, {"JSM_NAMESPACE_LOCAL_RANK", "1"},
+  std::map<std::string, std::string> first{
+      {"JSM_NAMESPACE_RANK", "0"},       {"JSM_NAMESPACE_SIZE", "2"}, {"JSM_NAMESPACE_LOCAL_RANK", "0"},
       {"JSM_NAMESPACE_LOCAL_SIZE", "2"}, {"LSB_JOBID", "42"},         {"FAKE_NVML_GPUS", "1"}};
-  LrunProcess one_for_both({"--dry-run", "true"}, machine(second));
+  LrunProcess one_for_both({"--dry-run", "true"}, machine(first));
   EXPECT_EQ(one_for_both.wait().code, 125);
   EXPECT_THAT(one_for_both.err(), mentions({"this node has 1 GPU, and 2 launchers"}));
-  second["FAKE_NVML_GPUS"] = "2";
-  second["CUDA_VISIBLE_DEVICES"] = "1";
-  LrunProcess own({"--dry-run", "true"}, machine(second));
+  first["FAKE_NVML_GPUS"] = "2";
+  first["CUDA_VISIBLE_DEVICES"] = "1";
+  LrunProcess own({"--dry-run", "true"}, machine(first));
   EXPECT_EQ(own.wait().code, 0) << own.err();
   EXPECT_NE(own.out().find("LOCAL_RANK=0 CUDA_VISIBLE_DEVICES=1 LRUN_DEVICES=cuda:0"), std::string::npos) << own.out();
 }

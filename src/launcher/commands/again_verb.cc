@@ -1,3 +1,4 @@
+// In: the name of a run that is kept. Out: lrun as it was typed then, in its folder, or that line. run_verb() calls it.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,8 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
 #include "base/shell_words.h"
 #include "base/user_error.h"
+#include "cluster/detect.h"
+#include "cluster/mpi_job.h"
+#include "cluster/slurm.h"
 #include "commands/find_run.h"
 #include "commands/verbs.h"
 #include "inspect/run_directory.h"
@@ -35,6 +40,15 @@ void require_own(const RunEntry& run) {
                       "'lrun report " + run.id + "' shows what its workers ran");
     }
   }
+}
+
+/// True of mpirun's or srun's run with a launcher for each rank.
+bool has_launcher_for_each_rank(const RunEntry& run) {
+  return run.parts.front().filename().string().starts_with("rank_");
+}
+
+bool is_one_of_tasks(const Environment& environment) {
+  return is_later_mpi_task(environment) || tasks_of_step(environment) > 1;
 }
 
 /// Becomes the lrun that the run was. \throws UserError  it cannot be executed.
@@ -72,13 +86,21 @@ int again_verb(const VerbRequest& request, const Environment& environment, Messa
     throw UserError("run '" + run.id + "' has no command line of this host",
                     "'lrun report " + run.id + "' shows what its workers ran");
   }
+  if (has_launcher_for_each_rank(run) && !is_one_of_tasks(environment) && !request.dry_run) {
+    throw UserError(
+        fmt::format("each of the {} of run '{}' had an lrun of its own, and this would be one rank",
+                    counted(static_cast<std::size_t>(timeline.world_size), "rank"), run.id),
+        fmt::format("write 'mpirun -np {} lrun again {}', or the same with srun", timeline.world_size, run.id));
+  }
   const std::string change_folder = shell_line({"cd", timeline.folder}) + " && ";
   if (request.dry_run) {
     return print_to_stdout(change_folder + shell_line(timeline.command_line) + "\n", sink) ? 0 : kExitRefused;
   }
   constexpr std::size_t kMostBytesShown = 4096;
-  sink.note("again: " + command_text({"cd", timeline.folder}, kMostBytesShown) + " && " +
-            command_text(timeline.command_line, kMostBytesShown));
+  if (!is_later_task(environment)) {
+    sink.note("again: " + command_text({"cd", timeline.folder}, kMostBytesShown) + " && " +
+              command_text(timeline.command_line, kMostBytesShown));
+  }
   execute_again(timeline);
 }
 

@@ -178,7 +178,7 @@ std::string rendezvous_rows(const LaunchPlan& plan) {
       place = fmt::format("by '{}' in etcd at {}{}", rendezvous.etcd_folder, place,
                           rendezvous.etcd_tls ? ", over TLS" : "");
     }
-    const std::string origin = rendezvous.host_from.empty() ? "" : ", " + rendezvous.host_from;
+    const std::string origin = rendezvous.host_from.empty() ? "" : " (" + rendezvous.host_from + ")";
     text += row("rendezvous", place, text_of(rendezvous.backend) + origin);
   }
   if (!rendezvous.node_rank) return text;

@@ -159,7 +159,8 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   add_warnings_about_lists(plan, request, of_workers);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
-  if (is_shown && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
+  const bool shows = is_shown && (!plan.is_of_one_rank || speaks_for_job(plan));
+  if (shows && !print_to_stdout(show_plan(plan, of_workers, request.dry_run), output.sink)) return kExitRefused;
   if (speaks_for_job(plan)) {
     if (request.verbosity > 0 && !is_shown) note_python(plan, output.sink);
     print_warnings(plan, output.sink);
