@@ -282,7 +282,7 @@ std::string rank_line(const LaunchPlan& plan, const NodePlan& node, const Worker
   for (const auto& [name, value] : environment.of(worker)) values[name] = value;
   std::vector<std::string> words;
   for (const char* name : {"RANK", "NODE_RANK", "LOCAL_RANK", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                           "ZE_AFFINITY_MASK", "TPU_VISIBLE_CHIPS", "LRUN_DEVICES"}) {
+                           "ZE_AFFINITY_MASK", "TPU_VISIBLE_CHIPS", "LRUN_DEVICES", "PYTHONBREAKPOINT"}) {
     const auto found = values.find(name);
     if (found != values.end() && !found->second.empty()) words.push_back(fmt::format("{}={}", name, found->second));
   }

@@ -140,6 +140,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
       {"TORCHELASTIC_SIGNALS_TO_HANDLE", plan.stop_signals.names},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", base.get("TORCH_NCCL_ASYNC_ERROR_HANDLING").value_or("1")},
   };
+  if (const auto users = base.get("PYTHONBREAKPOINT")) variables.emplace_back("PYTHONBREAKPOINT", *users);
   std::erase_if(variables, [&](const auto& variable) { return is_unset_by_user(plan, variable.first); });
   const auto threads = plan.omp_num_threads > 0 ? std::to_string(plan.omp_num_threads) : base.get("OMP_NUM_THREADS");
   if (threads && !has_threads_of_their_own(node)) variables.emplace_back("OMP_NUM_THREADS", *threads);
@@ -198,7 +199,7 @@ const ContractVariable* find_contract_variable(std::string_view name) {
 
 bool is_given_by_lrun(std::string_view name) {
   constexpr std::string_view kUsersIsKept[] = {"OMP_NUM_THREADS", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
-                                               "PYTHONFAULTHANDLER", "CUDA_VISIBLE_DEVICES"};
+                                               "PYTHONFAULTHANDLER", "PYTHONBREAKPOINT", "CUDA_VISIBLE_DEVICES"};
   return is_in(name, kPrivate) || (is_contract(name) && !is_in(name, kUsersIsKept));
 }
 
@@ -212,6 +213,8 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
       is_alone_(plan.num_nodes == 1),
       isolate_gpus_(plan.isolate_gpus),
       gpu_vendor_(node.gpu_vendor) {
+  const bool is_users = base.has("PYTHONBREAKPOINT") || is_unset_by_user(plan, "PYTHONBREAKPOINT");
+  if (plan.setup.debug_rank.given() && !is_users) debug_rank_ = plan.setup.debug_rank.value;
   if (is_horovod_) {
     const bool told = !facts.nodes_by_workers.empty();
     nodes_by_workers_ = told ? facts.nodes_by_workers : nodes_by_workers(plan, plan.num_nodes);
@@ -244,6 +247,7 @@ WorkerEnvironment::Variables WorkerEnvironment::of(const WorkerPlan& worker) con
        error_file_directory_.empty() ? "" : error_file_directory_ + "/" + local_rank + "/error.json"},
       {"LRUN_DEVICES", device_list(worker.devices, first_gpu, gpu_vendor_)},
   };
+  if (debug_rank_ && worker.rank != *debug_rank_) variables.emplace_back("PYTHONBREAKPOINT", "0");
   if (worker.omp_num_threads > 0) variables.emplace_back("OMP_NUM_THREADS", std::to_string(worker.omp_num_threads));
   if (worker.visible_devices) variables.emplace_back(visibility_variable(gpu_vendor_), *worker.visible_devices);
   if (is_horovod_) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,8 @@ inline constexpr ContractVariable kContract[] = {
      "where the worker may leave its exception as JSON; empty without log files"},
     {"PYTHONFAULTHANDLER", ContractVariable::Scope::kRun,
      "1: Python prints where it crashed; a value set by the user is kept, also an empty one"},
+    {"PYTHONBREAKPOINT", ContractVariable::Scope::kRank,
+     "0 in ranks beside that of --debug-rank: breakpoint() does nothing; a value set by the user is kept"},
     {"TORCHELASTIC_SIGNALS_TO_HANDLE", ContractVariable::Scope::kRun, "signals on which the launcher stops the run"},
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", ContractVariable::Scope::kRun, "1; a value set by the user is kept"},
     {"OMP_NUM_THREADS", ContractVariable::Scope::kRank,
@@ -139,6 +142,7 @@ class WorkerEnvironment {
   bool is_for_tpu_ = false;
   bool is_alone_ = true;  ///< no other nodes
   bool isolate_gpus_ = false;
+  std::optional<int> debug_rank_;  ///< breakpoint() is for this rank only
   GpuVendor gpu_vendor_ = GpuVendor::kNvidia;
 };
 

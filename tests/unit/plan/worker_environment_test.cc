@@ -107,6 +107,7 @@ TEST(WorkerEnvironment, CarriesTheFactsOfTheStart) {
 TEST(WorkerEnvironment, GivesNothingButTheTableAndWhatWasInherited) {
   LaunchRequest request = request_for("2,3");
   request.seed = {7, Source::kFlag, "--seed"};
+  request.setup.debug_rank = {1, Source::kFlag, "--debug-rank"};
   const Environment base = environment_with({{"HIP_VISIBLE_DEVICES", "0"}, {"ZE_AFFINITY_MASK", "0"}});
   std::set<std::string> names;
   for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base)) names.insert(name);
@@ -229,6 +230,18 @@ TEST(WorkerEnvironment, LetsPythonSayWhereItCrashedUnlessTheUserSaysOtherwise) {
   unset.setup.environment.push_back({.kind = EnvironmentChange::Kind::kUnset, .name = "PYTHONFAULTHANDLER"});
   EXPECT_EQ(worker(unset, 0).count("PYTHONFAULTHANDLER"), 0U);
   EXPECT_FALSE(is_given_by_lrun("PYTHONFAULTHANDLER")) << "so '--env PYTHONFAULTHANDLER=' is taken";
+}
+
+TEST(WorkerEnvironment, LeavesBreakpointsToTheRankInADebugger) {
+  LaunchRequest request = request_for("2");
+  EXPECT_EQ(worker(plan_of(request, cpu_node()), 0).count("PYTHONBREAKPOINT"), 0U);
+  request.setup.debug_rank = {1, Source::kFlag, "--debug-rank"};
+  EXPECT_EQ(worker(plan_of(request, cpu_node()), 0)["PYTHONBREAKPOINT"], "0");
+  EXPECT_EQ(worker(plan_of(request, cpu_node()), 1).count("PYTHONBREAKPOINT"), 0U);
+  const Environment own = environment_with({{"PYTHONBREAKPOINT", "web_pdb.set_trace"}});
+  EXPECT_EQ(worker(plan_of(request, cpu_node(), own), 0, own)["PYTHONBREAKPOINT"], "web_pdb.set_trace");
+  request.setup.environment.push_back({.kind = EnvironmentChange::Kind::kUnset, .name = "PYTHONBREAKPOINT"});
+  EXPECT_EQ(worker(plan_of(request, cpu_node()), 0).count("PYTHONBREAKPOINT"), 0U);
 }
 
 TEST(WorkerEnvironment, SpellsDevicesAsTheProcessSeesThem) {
