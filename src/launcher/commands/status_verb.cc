@@ -47,9 +47,11 @@ struct Answers {
 };
 
 /// Launchers of the job that have not told their status, while those of this host have.
-std::size_t count_untold(const std::vector<LivingLauncher>& here, const std::vector<RunStatus>& others) {
+/// \param ended  launchers of this host
+std::size_t count_untold(const std::vector<LivingLauncher>& here, const std::vector<RunStatus>& others,
+                         std::size_t ended) {
   std::size_t nodes = 0;
-  std::size_t told = others.size();
+  std::size_t told = others.size() + ended;
   for (const LivingLauncher& launcher : here) {
     if (!launcher.status && !launcher.is_elsewhere) return 0;  // a silent one is told of by itself
     if (!launcher.status || !launcher.status->hosts.empty() || launcher.status->waiting()) continue;
@@ -81,7 +83,8 @@ void ask(const RunEntry& run, Answers& answers) {
   const std::vector<RunStatus> others = ask_others(launchers);
   if (auto mute = mute_hosts(launchers, others); !mute.empty()) {
     answers.mute[run.id] = std::move(mute);
-  } else if (const std::size_t untold = count_untold(launchers, others); untold > 0) {
+  } else if (const std::size_t untold = count_untold(launchers, others, run.parts.size() - launchers.size());
+             untold > 0) {
     answers.untold[run.id] = untold;
   }
   answers.others.insert(answers.others.end(), others.begin(), others.end());

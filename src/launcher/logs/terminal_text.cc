@@ -60,12 +60,14 @@ std::string_view drawn_last(std::string_view line) {
 
 std::string fitted(std::string_view text, int columns) {
   std::size_t at = 0;
+  std::size_t last = 0;  ///< where the character in the last column begins
   for (int used = 0; at < text.size();) {
     if (text[at] == '\x1b') {
       at += escape_length(text.substr(at));
       continue;
     }
-    if (++used > columns) return std::string(text.substr(0, at)) + "\x1b[0m";
+    if (++used > columns) return std::string(text.substr(0, last)) + (columns > 0 ? "…\x1b[0m" : "\x1b[0m");
+    last = at;
     at += std::max<std::size_t>(first_character(text.substr(at)).bytes, 1);
   }
   return std::string(text);

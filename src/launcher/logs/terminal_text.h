@@ -13,7 +13,7 @@ std::string terminal_safe(std::string_view text);
 /// The line as a terminal shows it after it redrew itself with '\r', with its newline.
 std::string_view drawn_last(std::string_view line);
 
-/// The beginning of `text` that takes at most `columns` columns, a character one column. Escape sequences take none;
+/// `text`, or its beginning and '…' that take `columns` columns, a character one column. Escape sequences take none;
 /// when something was cut off, colours end.
 std::string fitted(std::string_view text, int columns);
 

@@ -9,7 +9,6 @@
 
 #include "base/duration.h"
 #include "base/json.h"
-#include "base/shortened.h"
 #include "base/signal_names.h"
 #include "logs/terminal_text.h"
 #include "report/status_text.h"
@@ -99,14 +98,17 @@ std::string runs_text(const std::vector<RunSummary>& runs, int columns) {
   }
   const std::size_t before = columns_before_command(widths);
   const std::size_t room = most > before ? most - before : 1;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string& command = lines[i + 1][kCommandColumn];
+    if (command.size() > room) command = command_text(runs[i].argv, room - 1);
+  }
   std::string text;
   for (const Columns& columns_of_line : lines) {
     std::string line;
     for (std::size_t i = 0; i < kCommandColumn; ++i) {
       if (widths[i] != 0) line += fmt::format("{:{}}  ", columns_of_line[i], widths[i]);
     }
-    const std::string& command = columns_of_line[kCommandColumn];
-    line += command.size() > room ? shortened(command, room - 1) : command;
+    line += columns_of_line[kCommandColumn];
     text += (columns == 0 ? line : fitted(line, columns)) + "\n";
   }
   return text;

@@ -13,6 +13,7 @@
 #include "base/shell_words.h"
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
+#include "plan/python_program.h"
 
 namespace lrun::launcher {
 namespace {
@@ -76,6 +77,29 @@ std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
   return text;
 }
 
+/// What tells runs apart where little fits: 'train.py --lr 1' of '/usr/bin/python3 -u /home/me/train.py --lr 1'.
+std::vector<std::string> without_python_and_folders(const std::vector<std::string>& argv) {
+  const bool of_python = !argv.empty() && is_python(argv.front());
+  std::vector<std::string> words = of_python ? parts_of_python(argv).program : argv;
+  if (words.empty()) return argv;
+  for (std::string& word : words) {
+    const bool is_path = !word.starts_with('-') && !word.ends_with('/') && shell_line({word}) == word;
+    if (is_path) word.erase(0, word.rfind('/') + 1);
+  }
+  return words;
+}
+
+std::string line_of(const std::vector<std::string>& argv, std::size_t most) {
+  std::string text;
+  for (const std::string& word : argv) {
+    if (!text.empty()) text += ' ';
+    text += shell_line({word});
+    if (text.size() > most) break;
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 /// An answer from another launcher lacks the command.
 bool are_alike_on_one_host(const RunStatus& one, const RunStatus& other) {
   const auto looks = [](const RunStatus& status) {
@@ -97,7 +121,9 @@ std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers
       joined.push_back(launcher);
       continue;
     }
-    same->other_pids.push_back(launcher.pid);
+    std::vector<pid_t>& pids = same->other_pids;
+    pids.insert(std::upper_bound(pids.begin(), pids.end(), launcher.pid), launcher.pid);
+    if (pids.front() < same->pid) std::swap(pids.front(), same->pid);
     same->running_ms = std::max(same->running_ms, launcher.running_ms);
     same->workers.insert(same->workers.end(), launcher.workers.begin(), launcher.workers.end());
     std::stable_sort(same->workers.begin(), same->workers.end(),
@@ -107,13 +133,8 @@ std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers
 }
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
-  std::string text;
-  for (const std::string& word : argv) {
-    if (!text.empty()) text += ' ';
-    text += shell_line({word});
-    if (text.size() > most) break;
-  }
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::string text = line_of(argv, most);
+  if (text.size() > most) text = line_of(without_python_and_folders(argv), most);
   return shortened(terminal_safe(text), most);
 }
 

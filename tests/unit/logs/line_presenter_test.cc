@@ -189,7 +189,7 @@ TEST_F(PresenterTest, ALiveLineNeverWraps) {
   route_to(make_terminal(30), {});
   const Fd worker = stream_of(0);
   put(worker, "\r" + std::string(100, '#'));
-  expect_after("\x1b[0m", "[0] " + std::string(25, '#') + "\x1b[0m");
+  expect_after("\x1b[0m", "[0] " + std::string(24, '#') + "…\x1b[0m");
 }
 
 TEST_F(PresenterTest, ElsewhereABarIsWhatWasWritten) {

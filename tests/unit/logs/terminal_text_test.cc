@@ -62,10 +62,10 @@ TEST(TerminalSafe, ReplacesInvalidUtf8ByteByByte) {
 
 TEST(TerminalText, FitsColumns) {
   EXPECT_EQ(fitted("12345", 5), "12345");
-  EXPECT_EQ(fitted("123456", 5), "12345\x1b[0m");
+  EXPECT_EQ(fitted("123456", 5), "1234…\x1b[0m");
   EXPECT_EQ(fitted("\x1b[31mred\x1b[0m", 3), "\x1b[31mred\x1b[0m") << "colours take no column";
-  EXPECT_EQ(fitted("█████", 3), "███\x1b[0m") << "a character is not cut";
-  EXPECT_EQ(fitted("\xff\xff", 1), "\xff\x1b[0m") << "what is no text takes a column a byte";
+  EXPECT_EQ(fitted("█████", 3), "██…\x1b[0m") << "a character is not cut";
+  EXPECT_EQ(fitted("\xff\xff", 1), "…\x1b[0m") << "what is no text takes a column a byte";
   EXPECT_EQ(fitted("x", 0), "\x1b[0m");
   EXPECT_EQ(fitted("", 0), "");
 }

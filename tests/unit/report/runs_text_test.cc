@@ -67,11 +67,19 @@ TEST(RunsText, OnATerminalHasNoLineThatIsWiderThanIt) {
   EXPECT_EQ(runs_text({run}, 103), whole);
   EXPECT_EQ(runs_text({run}, 98),
             "RUN                     BEGAN (UTC)       TOOK   WORKERS  RESULT           COMMAND\n"
-            "20260102-030405-abcdef  2026-01-02 03:04  12.3s  16       rank 3: SIGKILL  python train.py --epoc…\n");
+            "20260102-030405-abcdef  2026-01-02 03:04  12.3s  16       rank 3: SIGKILL  train.py --epochs 10\n");
   EXPECT_EQ(runs_text({run}, 80),
             "RUN                     TOOK   WORKERS  RESULT           COMMAND\n"
-            "20260102-030405-abcdef  12.3s  16       rank 3: SIGKILL  python train.py --epoc…\n");
-  EXPECT_EQ(runs_text({run}, 26), "RUN                     TO\x1b[0m\n20260102-030405-abcdef  12\x1b[0m\n");
+            "20260102-030405-abcdef  12.3s  16       rank 3: SIGKILL  train.py --epochs 10\n");
+  EXPECT_EQ(runs_text({run}, 26), "RUN                     T…\x1b[0m\n20260102-030405-abcdef  1…\x1b[0m\n");
+}
+
+TEST(RunsText, NamesTheProgramWhereItsFolderHasNoRoom) {
+  const RunSummary run{
+      .id = "a", .result = "ok", .argv = {"/opt/venv/bin/python", "-u", "/home/me/train.py", "--lr=1"}};
+  EXPECT_EQ(runs_text({run}, 60),
+            "RUN  TOOK  WORKERS  RESULT  COMMAND\n"
+            "a    -     -        ok      train.py --lr=1\n");
 }
 
 TEST(RunsText, HasAColumnForJobsWhereARunHasOne) {

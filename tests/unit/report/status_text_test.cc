@@ -62,7 +62,7 @@ TEST(StatusText, LaunchersOfARunOnOneHostAreOneTable) {
   const std::vector<RunStatus> joined = with_hosts_joined({second, first, elsewhere, stopping});
   ASSERT_EQ(joined.size(), 3U);
   EXPECT_EQ(status_text(joined[0], 1'192'000),
-            "run 20260102-030405-abcdef (pids 200, 100 on a): running for 3m12s, world size 8, ddp: ./train --name "
+            "run 20260102-030405-abcdef (pids 100, 200 on a): running for 3m12s, world size 8, ddp: ./train --name "
             "'my run' 'it'\\''s'\n"
             "  RANK  STATE\n"
             "  0-7   running\n");
@@ -169,8 +169,14 @@ TEST(StatusText, OneLookOfManyIsALineOfJson) {
 }
 
 TEST(StatusText, ALongCommandIsCut) {
-  EXPECT_EQ(command_text({"./train", std::string(100, 'x')}, 12), "./train xxxx…");
+  EXPECT_EQ(command_text({"./train", std::string(100, 'x')}, 12), "train xxxxxx…");
   EXPECT_EQ(command_text({""}, 12), "''");
+  const std::vector<std::string> words{"/usr/bin/python", "./a.py", "--data=/long/folder", "my/data/", "/x y/z"};
+  EXPECT_EQ(command_text(words, 70), "/usr/bin/python ./a.py --data=/long/folder my/data/ '/x y/z'");
+  EXPECT_EQ(command_text(words, 59), "a.py --data=/long/folder my/data/ '/x y/z'");
+  EXPECT_EQ(command_text(words, 9), "a.py --da…");
+  EXPECT_EQ(command_text({"/usr/bin/python3", "-um", "pkg.train", "x"}, 20), "-m pkg.train x");
+  EXPECT_EQ(command_text({"/usr/bin/python3", "-u"}, 12), "/usr/bin/pyt…");
 }
 
 }  // namespace
