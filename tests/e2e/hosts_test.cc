@@ -160,7 +160,9 @@ TEST_F(Hosts, OneOfThemKeepsItsPartOfTheRunThatWasTyped) {
   EXPECT_TRUE(std::filesystem::exists(lrun.run_folder().parent_path() / "head_of_run" / "result.json"));
   LrunProcess refused({"-H", "a:1", "/nowhere/train"}, options());
   EXPECT_EQ(refused.wait().code, 127) << refused.err();
-  EXPECT_TRUE(std::filesystem::is_empty(refused.state())) << "it never began";
+  LrunProcess runs({"runs"}, {.environment = {{"LRUN_STATE", refused.state().string()}}});
+  EXPECT_EQ(runs.wait().code, 0);
+  EXPECT_TRUE(contains(runs.out(), "  start failed  /nowhere/train\n")) << "it never began: " << runs.out();
 }
 
 TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {

@@ -75,7 +75,9 @@ void HeadRecord::begin() {
 
 void HeadRecord::end(const Head& head, const Head::End& end) {
   Verdict verdict{.end = run_end_of(end), .exit_code = end.code, .die_of_signal = end.signal_number};
-  if (!has_begun_ && verdict.end.kind == RunEnd::Kind::kLauncherFailed) verdict.end.kind = RunEnd::Kind::kStartFailed;
+  const bool has_failed =
+      verdict.end.kind == RunEnd::Kind::kLauncherFailed || verdict.end.kind == RunEnd::Kind::kWorkerFailed;
+  if (!has_begun_ && has_failed) verdict.end.kind = RunEnd::Kind::kStartFailed;
   std::string text = head.last_words();
   if (verdict.end.kind == RunEnd::Kind::kSucceeded) text.clear();
   if (!has_begun_) {
