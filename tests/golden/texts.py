@@ -38,6 +38,7 @@ NOT_OURS = {
     "store/etcd_client.cc": ("(POST|Authorization:) .*", "HTTP"),
     "store/etcd_message.cc": ("not (base64|a whole number)", "caught where it is thrown"),
     "store/horovod_values.cc": (r"HTTP/1.1 |\d\d\d .*|\\r\\n.*", "HTTP"),
+    "verdict/explain.cc": ("An attempt has been made .*", "what Python prints"),
     "verdict/printed_error.cc": (".*", "what runtimes print"),
     "verdict/native_error.cc": (".*", "what C++, Rust and the loader print"),
     "verdict/python_traceback.cc": (".*", "what Python prints"),
@@ -48,7 +49,8 @@ HINT_TABLES = {"verdict/hint_table.cc"}
 MARKUP = {"report/timeline_html.cc", "report/timeline_svg.cc"}
 
 # The kinds of texts that the arguments of a function make.
-ERRORS = {"UserError": {0: "error", 1: "hint"}, "choice_error": {0: "error", 3: "hint"}}
+ERRORS = {"UserError": {0: "error", 1: "hint"}, "choice_error": {0: "error", 3: "hint"},
+          "UnknownWord": {0: "error", 3: "hint"}}
 
 COMPARING = {"starts_with", "ends_with", "find", "rfind", "contains", "has_any", "string_view", "regex", "getenv", "at",
              "value", "static_assert"}

@@ -22,7 +22,9 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "base/utf8.h"
+#include "cli/read_value.h"
 #include "cli/toml_text.h"
+#include "cli/unknown_word.h"
 
 namespace lrun::launcher {
 namespace {
@@ -35,11 +37,10 @@ std::string place_of(const std::string& path, const toml::source_region& source)
 
 bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; }
 
-[[noreturn]] void refuse_name(const std::string& place, const std::string& name, bool is_section) {
-  const std::string problem = fmt::format("{}: unknown setting '{}'", place, name);
-  if (is_section) throw UserError(problem, fmt::format("settings have no sections: leave the line '[{}]' out", name));
+std::string hint_about_name(const std::string& name, bool is_section) {
+  if (is_section) return fmt::format("settings have no sections: leave the line '[{}]' out", name);
   if (name == "program" || name == "script" || name == "command") {
-    throw UserError(problem, "PROGRAM and its arguments stand on the command line");
+    return "PROGRAM and its arguments stand on the command line";
   }
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
@@ -50,12 +51,11 @@ bool is_setting(const Flag& flag) { return flag.action == FlagAction::kSetting; 
   const auto beginning = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
     return name.size() > 2 && folded_name("--" + known).starts_with(folded);
   });
-  if (beginning != names.end()) throw UserError(problem, did_you_mean(*beginning));
+  if (beginning != names.end()) return did_you_mean(*beginning);
   const bool is_variable = lower_case(name).starts_with("lrun_");
-  throw choice_error(
-      problem, is_variable ? lower_case(name).substr(5) : name, names,
-      "settings are the long options of 'lrun --help' without their dashes; those of PROGRAM stand behind it, "
-      "on the command line");
+  return nearest_hint(is_variable ? lower_case(name).substr(5) : name, names,
+                      "settings are the long options of 'lrun --help' without their dashes; those of PROGRAM stand "
+                      "behind it, on the command line");
 }
 
 const Flag* find_setting(std::string_view name) {
@@ -89,7 +89,14 @@ class ConfigReader {
   ConfigReader(const std::string& path, std::vector<GivenValue>& values) : path_(path), values_(values) {}
 
   void read(const toml::table& table) {
-    for (const auto& [key, node] : in_order(table)) read_setting(key, *node);
+    const std::vector<Entry> entries = in_order(table);
+    auto next = entries.begin();
+    read_words([&] {
+      if (next == entries.end()) return false;
+      const auto& [key, node] = *next++;
+      read_setting(key, *node);
+      return true;
+    });
   }
 
  private:
@@ -109,8 +116,10 @@ class ConfigReader {
     const std::string place = place_of(path_, node.source());
     const std::size_t at = std::min(key.find('@'), key.size());
     const Flag* const flag = find_setting(key.substr(0, at));
-    if (flag == nullptr || (at < key.size() && !flag->per_rank))
-      refuse_name(place, key, node.is_table() && !node.as_table()->is_inline());
+    if (flag == nullptr || (at < key.size() && !flag->per_rank)) {
+      throw UnknownWord(place + ": unknown setting", key, "",
+                        hint_about_name(key, node.is_table() && !node.as_table()->is_inline()));
+    }
     const GivenValue given{flag, {}, Source::kConfig, key, place, key.substr(std::min(at + 1, key.size()))};
     if (flag->repeatable && node.is_array()) {
       for (const toml::node& element : *node.as_array()) add(given, element, {});
@@ -130,6 +139,10 @@ class ConfigReader {
                       fmt::format("write '{}'", given.as_written_with(list_text(node).value_or("..."))));
     }
     given.text = before + *text;
+    if (given.flag->value == ValueKind::kNone && !given.flag->counted && !node.is_boolean()) {
+      refuse(given, "neither true nor false",
+             fmt::format("write '{}', or leave it out", given.as_written_with("true")));
+    }
     if (before.empty() && node.is_boolean() && !take_boolean(given)) return;
     values_.push_back(std::move(given));
   }
@@ -234,6 +247,16 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
                     "name a file that is there; '--config /dev/null' reads none");
   }
   return parse_config(file.text, path);
+}
+
+std::vector<std::string> warn_about_other_formats(const ReadFile& read) {
+  std::vector<std::string> warnings;
+  for (const char* const name : {"lrun.yaml", "lrun.yml", "lrun.json"}) {
+    if (read(name).error_number != 0) continue;
+    warnings.push_back(
+        fmt::format("'{}' is not read: settings stand in '{}', in lines such as 'devices = 8'", name, kConfigFileName));
+  }
+  return warnings;
 }
 
 }  // namespace lrun::launcher

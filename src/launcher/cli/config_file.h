@@ -33,4 +33,7 @@ std::vector<GivenValue> parse_config(std::string_view text, const std::string& p
 std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const Environment& environment,
                                            const ReadFile& read);
 
+/// One line for each file in this directory whose name says that it has settings in another format.
+std::vector<std::string> warn_about_other_formats(const ReadFile& read);
+
 }  // namespace lrun::launcher

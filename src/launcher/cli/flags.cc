@@ -79,6 +79,15 @@ const Flag* find_long_flag(std::string_view name) {
   return nullptr;
 }
 
+const Flag* find_short_flag(std::string_view name) {
+  for (const Flag& flag : flag_table()) {
+    for (const std::string_view short_name : words_of(flag.short_names)) {
+      if (short_name == name) return &flag;
+    }
+  }
+  return nullptr;
+}
+
 std::string lrun_variable_of(const Flag& flag) {
   return flag.lrun_variable ? "LRUN_" + variable_part(flag.name) : std::string();
 }

@@ -64,6 +64,7 @@ struct Flag {
   bool lrun_variable = true;            ///< LRUN_<NAME> gives the default
   bool torchrun_variable = false;       ///< torchrun's PET_<NAME> gives it, too; see torchrun_variable_of()
   bool repeatable = false;              ///< every value counts, in the order file, variables, line
+  bool counted = false;                 ///< a switch that means more when it is given twice
   bool per_rank = false;                ///< '--name@RANKS' is allowed, for these ranks only
   FlagAction action = FlagAction::kSetting;
   /// Checks one value and puts it into the request. The planner finds conflicts between values.
@@ -91,6 +92,9 @@ std::vector<std::string> long_names_of(const Flag& flag);
 
 /// The flag with this whole long name, with its dashes; '-' and '_' are equal. nullptr: none.
 const Flag* find_long_flag(std::string_view name);
+
+/// The flag with this short name, without its dash: 'n', 'np'. nullptr: none.
+const Flag* find_short_flag(std::string_view name);
 
 /// 'LRUN_NUM_NODES'. Empty when no such variable is read.
 std::string lrun_variable_of(const Flag& flag);

@@ -61,6 +61,7 @@ constexpr Flag kInformationFlags[] = {
      .group = FlagGroup::kInformation,
      .details = "Print on stderr what lrun does, and the environment variables that lrun changes for the workers. Give "
                 "it twice for more.",
+     .counted = true,
      .apply = set_verbosity},
     {.name = "version",
      .group = FlagGroup::kInformation,

@@ -54,7 +54,7 @@ void keep_counted(const Occurrences& all, std::size_t counted, OptionValues& val
   values.given.insert(values.given.end(), all.end() - static_cast<std::ptrdiff_t>(counted), all.end());
   if (flag.repeatable) return;
   std::string& text = values.given.back().text;
-  if (flag.value == ValueKind::kNone && text.empty()) text = std::to_string(all.size());
+  if (flag.value == ValueKind::kNone && text.empty()) text = std::to_string(flag.counted ? all.size() : 1);
   if (std::string warning = warn_about_second(all); !warning.empty()) values.warnings.push_back(std::move(warning));
 }
 

@@ -185,6 +185,10 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   const GivenValue* const in_environment = find_config_file(from_environment);
   const GivenValue* const asked_for = find_config_file(on_line.given);
   Values from_file = values_from_config(asked_for != nullptr ? asked_for : in_environment, environment, read_file);
+  if (from_file.empty() && asked_for == nullptr && in_environment == nullptr && !environment.has("LRUN_RUN_ID")) {
+    std::vector<std::string> unread = warn_about_other_formats(read_file);
+    std::move(unread.begin(), unread.end(), std::back_inserter(parsed.warnings));
+  }
   parsed.settings = decide({&from_file, &from_environment, &on_line.given});
   apply_all(parsed.settings, parsed.request);
   if (parsed.action == LineAction::kPrintConfig) return parsed;

@@ -36,7 +36,8 @@ std::string key_of(const GivenValue& given) {
 
 std::string printed_value(const GivenValue& given) {
   const bool once = given.text.empty() || given.text == "1" || given.text == "0";
-  if (given.flag->value == ValueKind::kNone && once) return switch_value(given) ? "true" : "false";
+  if (given.flag->value == ValueKind::kNone && (once || !given.flag->counted))
+    return switch_value(given) ? "true" : "false";
   return given.flag->repeatable ? toml_string(given.text) : toml_value(given.text);
 }
 

@@ -12,6 +12,7 @@
 #include "base/user_error.h"
 #include "cli/foreign_options.h"
 #include "cli/horovodrun_options.h"
+#include "cli/unknown_word.h"
 
 namespace lrun::launcher {
 namespace {
@@ -21,45 +22,27 @@ struct Found {
   std::string name;  ///< with dashes, completed
 };
 
-struct UnknownOption : UserError {
-  UnknownOption(const std::string& unknown, std::string hint)
-      : UserError("unknown option '" + unknown + "'", std::move(hint)), option(unknown) {}
-
-  std::string option;
-};
-
-/// The error about all of them, of which each alone would have its own.
-UserError error_about(const std::vector<UnknownOption>& unknown) {
-  constexpr std::size_t kMostNamed = 5;
-  if (unknown.size() == 1) return unknown.front();
-  std::vector<std::string> names;
-  for (const UnknownOption& one : unknown) {
-    const std::string name = "'" + one.option + "'";
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
-  if (names.size() == 1) return unknown.front();
-  return {"unknown options " + join_first(names, kMostNamed, " and "), names.front() + ": " + unknown.front().hint()};
-}
-
-/// \param meant  the hint, where it is known
-[[noreturn]] void refuse_unknown(const std::string& option, std::string meant = {}) {
-  if (!meant.empty()) throw UnknownOption(option, std::move(meant));
+std::string hint_about_unknown(const std::string& option) {
   if (option.find(' ') != std::string::npos) {
-    throw UnknownOption(option, "an option and its value are two words: leave out the quotes around both");
+    return "an option and its value are two words: leave out the quotes around both";
   }
-  if (std::string hint = hint_about_foreign_option(option); !hint.empty()) throw UnknownOption(option, std::move(hint));
-  if (option.find_first_not_of("0123456789", 1) == std::string::npos) {
-    throw UnknownOption(option, did_you_mean("-n " + option.substr(1)));
-  }
+  if (std::string hint = hint_about_foreign_option(option); !hint.empty()) return hint;
+  if (option.find_first_not_of("0123456789", 1) == std::string::npos) return did_you_mean("-n " + option.substr(1));
   const bool is_long = option.starts_with("--");
   std::vector<std::string> names;
   for (const Flag& flag : flag_table()) {
     for (std::string& name : long_names_of(flag)) names.push_back(std::move(name));
   }
-  throw UnknownOption(option, nearest_hint(lower_case(is_long ? option : "-" + option), names,
-                                           "options of PROGRAM stand behind it, as in 'lrun PROGRAM " + option +
-                                               "'; 'lrun --help' lists lrun's"));
+  return nearest_hint(
+      lower_case(is_long ? option : "-" + option), names,
+      "options of PROGRAM stand behind it, as in 'lrun PROGRAM " + option + "'; 'lrun --help' lists lrun's");
 }
+
+[[noreturn]] void refuse_unknown(const std::string& option, std::string hint) {
+  throw UnknownWord("unknown option", option, "", std::move(hint));
+}
+
+[[noreturn]] void refuse_unknown(const std::string& option) { refuse_unknown(option, hint_about_unknown(option)); }
 
 /// The flag whose long name is `option` or begins with it, when there is only one. A name that other launchers have is
 /// no beginning of a name, except where the line is torchrun's.
@@ -81,20 +64,11 @@ Found find_long(const std::string& option, Compat compat) {
   throw UserError("ambiguous option '" + option + "'", "it could be " + join_words(names, " or "));
 }
 
-const Flag* find_short(std::string_view name) {
-  for (const Flag& flag : flag_table()) {
-    for (const std::string_view short_name : words_of(flag.short_names)) {
-      if (short_name == name) return &flag;
-    }
-  }
-  return nullptr;
-}
-
 /// '-np4': a name of two letters and a number, as mpirun's users write it.
 const Flag* find_counted(const std::string& word) {
   constexpr std::size_t kNumber = 3;
   const bool counted = word.size() > kNumber && word.find_first_not_of("0123456789", kNumber) == std::string::npos;
-  return counted ? find_short(std::string_view(word).substr(1, 2)) : nullptr;
+  return counted ? find_short_flag(std::string_view(word).substr(1, 2)) : nullptr;
 }
 
 bool is_numeric(const std::string& word) { return word.find_first_not_of("0123456789.") == std::string::npos; }
@@ -111,7 +85,7 @@ class LineReader {
   SpelledLine run() {
     try {
       read_options();
-    } catch (const UnknownOption& unknown) {
+    } catch (const UnknownWord& unknown) {
       refuse_earlier_values();
       throw error_about(and_those_behind(unknown));
     } catch (const UserError&) {
@@ -143,14 +117,14 @@ class LineReader {
 
   /// The unknown options up to the first word that may be PROGRAM: nobody knows whether they take a word as value,
   /// except where that is a number.
-  std::vector<UnknownOption> and_those_behind(UnknownOption unknown) {
-    std::vector<UnknownOption> all{std::move(unknown)};
+  std::vector<UnknownWord> and_those_behind(UnknownWord unknown) {
+    std::vector<UnknownWord> all{std::move(unknown)};
     while (next_ < words_.size()) {
       try {
         if (is_numeric(words_[next_])) ++next_;
         read_options();
         break;
-      } catch (const UnknownOption& next) {
+      } catch (const UnknownWord& next) {
         all.push_back(next);
       } catch (const UserError&) {
         break;
@@ -209,7 +183,7 @@ class LineReader {
 
   void read_short(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
-    const Flag* const whole_word = equals > 2 ? find_short(std::string_view(word).substr(1, equals - 1)) : nullptr;
+    const Flag* const whole_word = equals > 2 ? find_short_flag(std::string_view(word).substr(1, equals - 1)) : nullptr;
     if (whole_word != nullptr) {
       add(*whole_word, word.substr(0, equals), equals == word.size() ? std::nullopt : value_after(word, equals));
       return;
@@ -222,7 +196,7 @@ class LineReader {
     const bool is_foreign = compat_ == Compat::kLrun && !hint_about_foreign_option(word.substr(0, equals)).empty();
     if (is_foreign) refuse_unknown(word.substr(0, equals));  // '-npernode' is not '-n pernode'
     for (std::size_t i = 1; i < word.size(); ++i) {
-      const Flag* const flag = find_short(std::string_view(word).substr(i, 1));
+      const Flag* const flag = find_short_flag(std::string_view(word).substr(i, 1));
       if (flag == nullptr) refuse_unknown(word);
       const bool takes_rest = flag->value != ValueKind::kNone || (i + 1 < word.size() && word[i + 1] == '=');
       const bool has_rest = takes_rest && i + 1 < word.size();

@@ -14,6 +14,7 @@
 #include "base/whole_number.h"
 #include "cli/flags.h"
 #include "cli/foreign_options.h"
+#include "cli/unknown_word.h"
 
 namespace lrun::launcher {
 namespace {
@@ -295,23 +296,20 @@ std::string option_meant_by(const Verb& verb, const std::string& name) {
   return nearest_word(name, known).value_or("");
 }
 
-[[noreturn]] void refuse_verb_option(const Verb& verb, const std::string& name) {
-  const std::string problem = fmt::format("unknown option '{}' of 'lrun {}'", name, verb.name);
+std::string hint_about_unknown_option(const Verb& verb, const std::string& name) {
   const bool takes_ranks = verb.arguments.find("RANK") != std::string_view::npos;
   if (takes_ranks && folded_name(name).starts_with("--rank")) {
-    throw UserError(problem, fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name));
+    return fmt::format("ranks are plain words: 'lrun {} 0 2'", verb.name);
   }
-  if (const std::string meant = option_meant_by(verb, name); !meant.empty()) {
-    throw UserError(problem, hint_to_type(meant));
-  }
+  if (const std::string meant = option_meant_by(verb, name); !meant.empty()) return hint_to_type(meant);
   if (verb.kind == VerbRequest::Kind::kAgain) {
-    throw UserError(problem, "'lrun again --dry-run' prints the command line, which you can change and type");
+    return "'lrun again --dry-run' prints the command line, which you can change and type";
   }
-  if (verb.kind == VerbRequest::Kind::kHelp) throw UserError(problem, "'lrun --help' describes every option");
+  if (verb.kind == VerbRequest::Kind::kHelp) return "'lrun --help' describes every option";
   std::vector<std::string> options;
   for (const VerbOption& option : verb.options) options.push_back("'" + with_placeholder(option) + "'");
-  throw UserError(problem, options.empty() ? fmt::format("it has none; usage: lrun {} {}", verb.name, verb.arguments)
-                                           : "it has " + join_words(options));
+  return options.empty() ? fmt::format("it has none; usage: lrun {} {}", verb.name, verb.arguments)
+                         : "it has " + join_words(options);
 }
 
 /// The option with this name, or the only one with this prefix.
@@ -325,7 +323,10 @@ const VerbOption& find_option(const Verb& verb, const std::string& name) {
     if (folded.size() > 2 && candidate.starts_with(folded))
       found = &option;  // a test makes sure that no two options share a prefix
   }
-  if (found == nullptr) refuse_verb_option(verb, name);
+  if (found == nullptr) {
+    throw UnknownWord("unknown option", name, fmt::format(" of 'lrun {}'", verb.name),
+                      hint_about_unknown_option(verb, name));
+  }
   return *found;
 }
 
@@ -336,25 +337,30 @@ class VerbReader {
   }
 
   VerbRequest run() {
-    while (next_ < words_.size()) {
-      const std::string& word = words_[next_++];
-      if (word == "-h" || word == "--help") {
-        request_.help = true;
-        return std::move(request_);
-      }
-      if (word.size() > 1 && word.front() == '-') {
-        read_option(word);
-      } else {
-        read_argument(word);
-      }
-    }
-    if (verb_.kind == VerbRequest::Kind::kCompletion && request_.shell.empty()) {
+    read_words([this] { return read_word(); });
+    if (verb_.kind == VerbRequest::Kind::kCompletion && request_.shell.empty() && !request_.help) {
       throw UserError("'lrun completion' needs the name of a shell", "write 'lrun completion bash', or zsh or fish");
     }
     return std::move(request_);
   }
 
  private:
+  /// \return false when no word is left that counts
+  bool read_word() {
+    if (next_ == words_.size()) return false;
+    const std::string& word = words_[next_++];
+    if (word == "-h" || word == "--help") {
+      request_.help = true;
+      return false;
+    }
+    if (word.size() > 1 && word.front() == '-') {
+      read_option(word);
+    } else {
+      read_argument(word);
+    }
+    return true;
+  }
+
   void read_option(const std::string& word) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);

@@ -47,6 +47,14 @@ TEST(ConfigFile, RefusalsNameFileAndLine) {
   EXPECT_THAT(refusal_of("'strategy@0' = 'dp'\n"), mentions({"lrun.toml:1", "'strategy@0'"}));
 }
 
+TEST(ConfigFile, TellsAllUnknownSettingsAtOnce) {
+  EXPECT_EQ(refusal_of("devcies = 2\nseed = 1\n[train]\nx = 1\n"),
+            "lrun: error: lrun.toml:1: unknown settings 'devcies' and 'train'\n"
+            "lrun: hint: 'devcies': did you mean 'devices'?\n");
+  EXPECT_THAT(refusal_of("pty = 3\ndevcies = 2\n"), mentions({"lrun.toml:1: 'pty = 3'"})) << "the first mistake";
+  EXPECT_THAT(refusal_of("devcies = 2\npty = 3\n"), mentions({"lrun.toml:1: unknown setting 'devcies'"}));
+}
+
 TEST(ConfigFile, SaysWhatToWriteInstead) {
   EXPECT_THAT(refusal_of("seed = 1\n\nseed = 2\n"), mentions({"leave one of the two out"}));
   EXPECT_THAT(refusal_of("seed =\n"), mentions({"write the value behind '='", "'seed'"}));
@@ -152,7 +160,12 @@ TEST(ConfigFile, ValuesAreCheckedAsThoseOfTheLine) {
   EXPECT_THAT(refused("logs-specs = 'mine'"), mentions({"lrun.toml:1", "'logs-specs = \"mine\"'"}));
 }
 
-TEST(ConfigFile, SwitchesReadYesAndNo) {
+TEST(ConfigFile, SwitchesAreTrueOrFalse) {
+  for (const char* const value : {"''", "2", "1", "'no'", "'off'", "0.5"}) {
+    EXPECT_THAT(refusal_of(std::string("seed = 1\nisolate-gpus = ") + value),
+                mentions({"lrun.toml:2: 'isolate-gpus = ", "neither true nor false",
+                          "write 'isolate-gpus = true', or leave it out"}));
+  }
   EXPECT_TRUE(with_file("isolate-gpus = true", {"p"}).isolate_gpus);
   EXPECT_FALSE(with_file("isolate-gpus = false", {"p"}).isolate_gpus);
   EXPECT_EQ(with_file("verbose = true", {"p"}).verbosity, 1);
@@ -175,6 +188,20 @@ TEST(ConfigFile, IsTheOneThatWasAskedFor) {
 TEST(ConfigFile, InsideARunOnlyAFileThatIsNamedCounts) {
   EXPECT_FALSE(with_file("seed = 1", {"p"}, {{"LRUN_RUN_ID", "r"}}).seed.given());
   EXPECT_TRUE(with_file("seed = 1", {"--config=lrun.toml", "p"}, {{"LRUN_RUN_ID", "r"}}).seed.given());
+}
+
+TEST(ConfigFile, InAnotherFormatIsToldAboutWhereItWouldCount) {
+  const auto warnings = [](const std::string& name, std::vector<std::string> words, Variables variables = {}) {
+    words.insert(words.begin(), "lrun");
+    return parse_command_line(words, Environment(std::move(variables)), files({{name, "seed = 1"}})).warnings;
+  };
+  EXPECT_EQ(warnings("lrun.yaml", {"p"}),
+            (std::vector<std::string>{
+                "'lrun.yaml' is not read: settings stand in 'lrun.toml', in lines such as 'devices = 8'"}));
+  EXPECT_EQ(warnings("lrun.json", {"p"}).size(), 1U);
+  EXPECT_TRUE(warnings("lrun.toml", {"p"}).empty());
+  EXPECT_TRUE(warnings("lrun.yaml", {"--config=lrun.yaml", "p"}).empty()) << "asked for, whatever its name";
+  EXPECT_TRUE(warnings("lrun.yaml", {"p"}, {{"LRUN_RUN_ID", "r"}}).empty());
 }
 
 TEST(ConfigFile, ThatIsNamedMustBeThere) {

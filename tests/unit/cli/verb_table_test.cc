@@ -50,6 +50,14 @@ TEST(Verb, RefusesInOneLineAndAHint) {
             "lrun: error: the name of RUN is empty\nlrun: hint: an unset variable in quotes gives an empty word\n");
 }
 
+TEST(Verb, TellsAllUnknownOptionsAtOnce) {
+  EXPECT_EQ(refusal({"status", "--jsno", "r1", "--bogus"}),
+            "lrun: error: unknown options '--jsno' and '--bogus' of 'lrun status'\n"
+            "lrun: hint: '--jsno': did you mean '--json'?\n");
+  EXPECT_THAT(refusal({"status", "--bogus", "a", "b"}), mentions({"unknown option '--bogus'"}))
+      << "an unknown option may take a value";
+}
+
 TEST(Verb, DoctorTakesHostsAndNoRun) {
   const VerbRequest expected{.kind = VerbRequest::Kind::kDoctor,
                              .json = true,
