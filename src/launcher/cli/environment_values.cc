@@ -59,6 +59,18 @@ std::vector<std::string> known_variables() {
   return names;
 }
 
+/// The known variable that is the beginning of `name`, begins with it or is near it; empty: none. All of them begin
+/// with the prefix, so it says nothing about how near they are.
+std::string variable_meant_by(const std::string& name, const std::vector<std::string>& known) {
+  std::vector<std::string> parts;
+  for (const std::string& candidate : known) {
+    if (candidate.starts_with(name) || name.starts_with(candidate + "_")) return candidate;
+    parts.push_back(candidate.substr(kPrefix.size()));
+  }
+  const auto nearest = nearest_word(name.substr(kPrefix.size()), parts);
+  return nearest ? std::string(kPrefix) + *nearest : std::string();
+}
+
 }  // namespace
 
 std::vector<GivenValue> values_from_environment(const Environment& environment) {
@@ -78,11 +90,9 @@ std::vector<std::string> warn_about_unknown_variables(const Environment& environ
     if (is_contract(entry->first)) continue;
     const std::vector<std::string> known = known_variables();
     if (std::find(known.begin(), known.end(), entry->first) != known.end()) continue;
-    std::string hint = nearest_hint(entry->first, known);
-    const auto longer =
-        std::find_if(known.begin(), known.end(), [&](const auto& name) { return name.starts_with(entry->first); });
-    if (hint.empty() && longer != known.end()) hint = did_you_mean(*longer);
-    warnings.push_back("variable '" + entry->first + "' is unknown and ignored" + (hint.empty() ? "" : "; " + hint));
+    const std::string meant = variable_meant_by(entry->first, known);
+    const std::string hint = meant.empty() ? "" : "; " + did_you_mean(meant);
+    warnings.push_back("variable '" + entry->first + "' is unknown and ignored" + hint);
   }
   return warnings;
 }

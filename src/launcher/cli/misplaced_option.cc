@@ -89,8 +89,12 @@ bool is_refusal_of(std::string_view line, const std::string& option) {
                      [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
 }
 
-bool is_long_option(const std::string& option) {
-  const Flag* const flag = find_long_flag(option);
+/// '--log-dir', '-n', '-np'.
+bool is_option(const std::string& word) {
+  const bool is_short = word.size() > 1 && word.front() == '-';
+  const Flag* const flag = word.starts_with("--") ? find_long_flag(word)
+                           : is_short             ? find_short_flag(std::string_view(word).substr(1))
+                                                  : nullptr;
   return flag != nullptr && in_this_version(*flag);
 }
 
@@ -100,7 +104,7 @@ std::string hint_about_refused_option(const FailureRecord& record, const std::st
   if (record.ending != FailureRecord::Ending::kExited) return {};
   for (const std::string& word : argv) {
     const std::string option = word.substr(0, word.find('='));
-    if (!option.starts_with("--") || !is_long_option(option)) continue;
+    if (!is_option(option)) continue;
     const auto refuses = [&](const std::string& line) { return is_refusal_of(line, option); };
     if (refuses(record.error) || std::any_of(record.evidence.begin(), record.evidence.end(), refuses)) {
       return fmt::format("for lrun's own '{0}' write it before PROGRAM: 'lrun {0} … {1}'", option, program);

@@ -101,6 +101,10 @@ void set_address(const GivenValue& given, LaunchRequest& request) {
   if (host.find_first_of("[]") != std::string::npos) {
     refuse(given, "neither a host name nor an address", example(given, "[fd00::1]"));
   }
+  const std::size_t colon = host.find(':');
+  if (colon != std::string::npos && colon == host.rfind(':')) {
+    refuse(given, "no name of a host", "the port stands in '--master-port " + host.substr(colon + 1) + "'");
+  }
   request.rendezvous.*field = setting(given, std::move(host));
 }
 

@@ -24,6 +24,9 @@ void set_streams(const GivenValue& given, LaunchRequest& request) {
     if (given.origin == "-t" && whole_number<int>(given.text)) {  // as Slurm's
       meant = "'-t' is '--tee'; '--timeout " + given.text + "m' ends a run that takes longer";
     }
+    if (given.origin == "-r" && whole_number<int>(given.text)) {
+      meant = "'-r' is '--redirects'; '--max-restarts " + given.text + "' restarts a run that fails";
+    }
     refuse(given,
            "not a choice of streams; allowed: 0 none, 1 stdout, 2 stderr, 3 both, or by local rank, as in 0:3,1:1",
            meant);
@@ -90,6 +93,14 @@ void set_filters(const GivenValue& given, LaunchRequest& request) {
   }
   std::erase(filters, std::string());
   request.output.*field = std::move(filters);
+}
+
+/// torchrun takes an empty one for none.
+void set_prefix_template(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty() && given.source != Source::kEnvironment && request.compat != Compat::kTorchrun) {
+    refuse(given, "the prefix is empty", "'--output raw' prints lines without one");
+  }
+  request.output.prefix_template = given.text;
 }
 
 constexpr Flag kOutputFlags[] = {
@@ -196,7 +207,7 @@ constexpr Flag kOutputFlags[] = {
                 "replaced. The variable TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE does the same.",
      .default_value = "'[3] ' for rank 3",
      .torchrun_variable = true,
-     .apply = set_text<&LaunchRequest::output, &OutputRequest::prefix_template>},
+     .apply = set_prefix_template},
 };
 
 }  // namespace

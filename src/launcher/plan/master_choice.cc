@@ -33,11 +33,6 @@ std::string own_loopback(const std::string& host, const AllocatedNode& this_host
 void check_is_here(const std::string& written, const std::string& host, const AllocatedNode& this_host,
                    const std::string& hint) {
   if (host.empty() || is_here(host, this_host)) return;
-  const std::size_t colon = host.find(':');
-  if (colon == host.rfind(':') && colon != std::string::npos) {
-    throw UserError("'" + written + "' is no name of a host",
-                    "the port stands in '--master-port " + host.substr(colon + 1) + "'");
-  }
   throw UserError("'" + written + "': '" + host + "' is not this machine, and this run has one node", hint);
 }
 

@@ -99,9 +99,14 @@ TEST(EnvironmentValues, AnUnknownVariableIsOneWarning) {
             (std::vector<std::string>{"variable 'LRUN_DEVICE' is unknown and ignored; did you mean 'LRUN_DEVICES'?",
                                       "variable 'LRUN_XYZZYXYZZY' is unknown and ignored"}));
   EXPECT_EQ(parse({"p"}, {{"LRUN_DEVICES_PER_NODE", "2"}}).warnings,
-            (std::vector<std::string>{"variable 'LRUN_DEVICES_PER_NODE' is unknown and ignored; did you mean "
-                                      "'LRUN_NPROC_PER_NODE'?"}))
+            (std::vector<std::string>{
+                "variable 'LRUN_DEVICES_PER_NODE' is unknown and ignored; did you mean 'LRUN_DEVICES'?"}));
+  EXPECT_EQ(parse({"p"}, {{"LRUN_TASKS_PER_NODE", "2"}}).warnings,
+            (std::vector<std::string>{"variable 'LRUN_TASKS_PER_NODE' is unknown and ignored"}))
       << "LRUN_NTASKS_PER_NODE is no variable for people";
+  EXPECT_EQ(parse({"p"}, {{"LRUN_BOGUS", "1"}}).warnings,
+            (std::vector<std::string>{"variable 'LRUN_BOGUS' is unknown and ignored"}))
+      << "the prefix alone makes it no LRUN_JOBS";
   EXPECT_EQ(parse({"p"}, {{"LRUN_NPROC", "2"}}).warnings,
             (std::vector<std::string>{"variable 'LRUN_NPROC' is unknown and ignored; did you mean "
                                       "'LRUN_NPROC_PER_NODE'?"}));

@@ -13,14 +13,9 @@ constexpr const char* kBadValues[] = {
     "", "nonsense", "-3", "0", "1.5", "auto,2", "1e3", "two,", "=", "'", "a b", "99999999999999999999", "5:1:x"};
 
 bool takes_any_text(std::string_view name) {
-  static const std::vector<std::string_view> names{"rdzv-id",
-                                                   "role",
-                                                   "signals-to-handle",
-                                                   "log-line-prefix-template",
-                                                   "duplicate-stdout-filters",
-                                                   "duplicate-stderr-filters",
-                                                   "master-addr",
-                                                   "local-addr"};
+  static const std::vector<std::string_view> names{
+      "rdzv-id",     "role",      "signals-to-handle", "duplicate-stdout-filters", "duplicate-stderr-filters",
+      "master-addr", "local-addr"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

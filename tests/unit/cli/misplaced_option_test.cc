@@ -58,6 +58,10 @@ TEST(MisplacedOption, ThatTheProgramRefusesIsHintedAt) {
   EXPECT_NE(hint_about_refused_option(record, "a.py", argv), "");
   record.evidence = {"unknown option --log-dirs"};
   EXPECT_EQ(hint_about_refused_option(record, "a.py", argv), "") << "another option";
+  record.evidence = {"a.py: error: unrecognized arguments: -n 4"};
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", {"a.py", "-n", "4"}),
+            "for lrun's own '-n' write it before PROGRAM: 'lrun -n … a.py'");
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", {"a.py", "-", "4"}), "");
 }
 
 TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {

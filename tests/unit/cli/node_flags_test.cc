@@ -53,6 +53,15 @@ TEST(NodeFlags, RefuseAUrlAndNameTheEndpointInIt) {
             "lrun: hint: for example '--rdzv-endpoint node0:29500'\n");
 }
 
+TEST(NodeFlags, RefuseAPortBehindAnAddressInARunOfAnySize) {
+  for (const std::string option : {"--master-addr", "--local-addr"}) {
+    EXPECT_EQ(refusal({"--num-nodes=2", option, "node0:29500", "p"}),
+              "lrun: error: '" + option +
+                  " node0:29500': no name of a host\n"
+                  "lrun: hint: the port stands in '--master-port 29500'\n");
+  }
+}
+
 TEST(NodeFlags, RefuseBracketsAroundAnythingButAnAddress) {
   for (const std::string address : {"[::1", "[node0]", "[::1]:29500"}) {
     EXPECT_THAT(refusal({"--master-addr", address, "p"}),

@@ -28,11 +28,18 @@ TEST(OutputFlags, UnreadableStreamsAreRefused) {
   }
 }
 
-TEST(OutputFlags, AreNotThoseOfSlurmOrMpirun) {
+TEST(OutputFlags, AreNotWhatTheirLettersMeanElsewhere) {
   EXPECT_THAT(refusal({"-t", "10", "p"}), mentions({"'-t' is '--tee'", "'--timeout 10m'"}));
+  EXPECT_THAT(refusal({"-r", "5", "p"}), mentions({"'-r' is '--redirects'", "'--max-restarts 5'"}));
   EXPECT_THAT(refusal({"-tag-output", "p"}), mentions({"did you mean '--output prefix'?"}));
   EXPECT_THAT(refusal({"--log-dir", "s3://bucket/logs", "p"}), mentions({"a URL, and no folder of this host"}));
   EXPECT_THAT(refusal({"--log-dir=~/logs", "p"}), mentions({"a shell replaces '~' only where a word begins with it"}));
+}
+
+TEST(OutputFlags, AnEmptyPrefixIsNoWayToHaveNone) {
+  EXPECT_THAT(refusal({"--log-line-prefix-template", "", "p"}), mentions({"the prefix is empty", "'--output raw'"}));
+  EXPECT_EQ(output_of({}, {{"PET_LOG_LINE_PREFIX_TEMPLATE", ""}}), OutputRequest{});
+  EXPECT_EQ(request_of({"--log-line-prefix-template", "", "p"}, {}, "torchrun").output, OutputRequest{});
 }
 
 TEST(OutputFlags, RanksToShowAreNumbers) {
