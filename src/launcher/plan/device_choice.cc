@@ -6,8 +6,10 @@
 #include <charconv>
 
 #include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 #include "plan/busy_gpus.h"
+#include "plan/named_value.h"
 #include "plan/personality.h"
 #include "plan/tpu_choice.h"
 
@@ -40,6 +42,10 @@ std::string two_as_written(const Setting<DeviceRequest>& asked, const std::strin
   const bool selects_of_host = origin.starts_with("--include") || origin.starts_with(kLeftByExclude);
   return as_written(selects_of_host ? origin_of_host("-H", node) : origin, "2");
 }
+
+/// Words that mean the GPUs of one vendor. ROCm's LibTorch says 'cuda', too.
+constexpr NamedValue<GpuVendor> kVendorWords[] = {{"rocm", GpuVendor::kAmd}, {"xpu", GpuVendor::kIntel}};
+constexpr NamedValue<GpuVendor> kVendors[] = {{"AMD", GpuVendor::kAmd}, {"Intel", GpuVendor::kIntel}};
 
 /// Compares what was asked for with one node. Lives for the duration of a choice.
 class Chooser {
@@ -120,11 +126,12 @@ class Chooser {
           "use '" + two_as_written(asked, node_.name) + "' for two CPU ranks, or '--accelerator gpu'");
     }
     if (request_.accelerator.value == DeviceKind::kGpu) {
-      if (healthy_.empty()) {
-        throw UserError("'" + accelerator_as_written(request_) + "' is not available: " + why_none(),
-                        "use '--accelerator cpu'");
-      }
-      return true;
+      const auto vendor = value_in(kVendorWords, lower_case(request_.accelerator_word));
+      const bool is_other = vendor && *vendor != node_.gpus.vendor;
+      if (!healthy_.empty() && !is_other) return true;
+      throw UserError("'" + accelerator_as_written(request_) + "' is not available: " +
+                          (is_other ? "'" + node_.name + "' has no GPU of " + name_in(kVendors, *vendor) : why_none()),
+                      "use '--accelerator cpu'" + std::string(healthy_.empty() ? "" : ", or '--accelerator gpu'"));
     }
     if (only_gpus) {
       if (!healthy_.empty()) return true;

@@ -231,6 +231,7 @@ void choose_output(const Inputs& in, LaunchPlan& plan) {
   plan.output = decide_output(output, plan.personality, in.request.log_dir.value, in.environment);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   warn(plan, redirects_problem(in.request));
+  if (plan.world_size > 1) warn(plan, warn_about_emptied_prefix(plan.output.prefix_template));
 }
 
 void choose_ends(const Inputs& in, LaunchPlan& plan) {
@@ -276,6 +277,7 @@ void share_cpus(const Inputs& in, LaunchPlan& plan) {
   const int cpus = in.run.nodes.front().cpus;
   plan.bind = in.request.bind;
   plan.omp_num_threads = threads_per_worker(plan, cpus, in.environment);
+  warn(plan, warn_about_threads(in.environment));
   warn(plan, warn_about_crowded_cpus(plan, cpus, in.environment));
   warn(plan, warn_about_outer_run(in.request, in.environment));
   bind_all(plan, in.run.nodes, in.environment);

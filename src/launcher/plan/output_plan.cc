@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/split.h"
 #include "base/user_error.h"
 #include "plan/launch_plan.h"
 
@@ -46,6 +47,14 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   }
   if (plan.prefix_template.empty() && !plan.captures_all) plan.prefix_template = kTorchrunPrefix;
   return plan;
+}
+
+std::string warn_about_emptied_prefix(const std::string& prefix_template) {
+  const std::string text = lower_case(prefix_template);
+  const auto has = [&text](const char* words) { return text.find(words) != std::string::npos; };
+  if (has("$") || !(has("[]") || has("()") || has("rank"))) return {};
+  return "the prefix '" + prefix_template +
+         "' is that of all ranks: put the template in single quotes, outside of which a shell replaces '${rank}'";
 }
 
 std::string name_of_console(const OutputPlan& plan) {

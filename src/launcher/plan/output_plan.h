@@ -56,6 +56,9 @@ struct StreamRoute {
 OutputPlan decide_output(const OutputRequest& request, const Personality& personality, const std::string& log_dir,
                          const Environment& environment);
 
+/// The warning about a prefix that a shell has emptied: '[] ' of "[${rank}] " in double quotes. Else empty.
+std::string warn_about_emptied_prefix(const std::string& prefix_template);
+
 /// 'prefix', 'fold', ..., or 'inherited' where workers write to the launcher's own descriptors.
 std::string name_of_console(const OutputPlan& plan);
 

@@ -78,6 +78,25 @@ TEST(ChooseDevices, AcceleratorGpuNeedsOne) {
   EXPECT_THAT(refusal_of([&] { choose_devices(as_typed, cpu_node()); }), mentions({"'--accelerator cuda' is not"}));
 }
 
+TEST(ChooseDevices, AcceleratorOfAVendorNeedsAGpuOfIt) {
+  const auto refusal = [](const char* word, const AllocatedNode& node) {
+    LaunchRequest request = with_accelerator(request_for("2"), DeviceKind::kGpu);
+    request.accelerator_word = word;
+    return refusal_of([&] { choose_devices(request, node); });
+  };
+  EXPECT_EQ(refusal("rocm", cpu_node()),
+            "'--accelerator rocm' is not available: 'host' has no GPU of AMD | use '--accelerator cpu'");
+  EXPECT_EQ(refusal("XPU", gpu_node(2)),
+            "'--accelerator XPU' is not available: 'host' has no GPU of Intel | use '--accelerator cpu', or "
+            "'--accelerator gpu'");
+  AllocatedNode amd = gpu_node(2);
+  amd.gpus.vendor = GpuVendor::kAmd;
+  EXPECT_EQ(refusal("rocm", amd), refusal("cuda", amd)) << "both are accepted";
+  AllocatedNode closed = cpu_node();
+  closed.gpus = {GpuAnswer::kFailed, {}, "no permission to use /dev/kfd", GpuVendor::kAmd};
+  EXPECT_THAT(refusal("rocm", closed), mentions({"no permission to use /dev/kfd"}));
+}
+
 TEST(ChooseDevices, ProcessesCountAsTorchrunDoes) {
   EXPECT_EQ(chosen(request_for_processes("3"), gpu_node(4)), "gpu0,gpu1,gpu2");
   EXPECT_EQ(chosen(request_for_processes("auto"), gpu_node(4)), "gpu0,gpu1,gpu2,gpu3");

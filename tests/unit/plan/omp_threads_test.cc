@@ -32,5 +32,15 @@ TEST(OmpThreads, GivesTorchrunsWorkersOneThreadAndSaysSo) {
   EXPECT_EQ(plan_of(request, cpu_node()).omp_num_threads, 0);
 }
 
+TEST(OmpThreads, ThatAreNoNumberAreWarnedAbout) {
+  const auto warning = [](const char* value) {
+    return warn_about_threads(environment_with({{"OMP_NUM_THREADS", value}}));
+  };
+  for (const char* const value : {"1", "16", " 4 ", "8,2"}) EXPECT_EQ(warning(value), "") << value;
+  EXPECT_EQ(warn_about_threads(Environment()), "");
+  EXPECT_EQ(warning("0"), "'OMP_NUM_THREADS=0' is no number of threads: write 1 or more, or unset it");
+  for (const char* const value : {"", "-1", "four", "4,x"}) EXPECT_NE(warning(value), "") << value;
+}
+
 }  // namespace
 }  // namespace lrun::launcher

@@ -34,6 +34,14 @@ std::string route(const OutputPlan& plan, int local_rank, LogStream stream = Log
   return std::string("pipe") + (route.file ? " file" : "") + (route.console ? " console" : "");
 }
 
+TEST(OutputPlan, WarnsOfAPrefixThatAShellHasEmptied) {
+  for (const char* const text : {"[] ", "(): ", "[rank ] ", "Rank:"})
+    EXPECT_NE(warn_about_emptied_prefix(text), "") << text;
+  for (const char* const text : {"", "[${rank}] ", "[$rank] ", "> ", "job7: ", "[rank${local_rank}]"}) {
+    EXPECT_EQ(warn_about_emptied_prefix(text), "") << text;
+  }
+}
+
 TEST(OutputPlan, LrunTakesEverythingOver) {
   const OutputPlan plan = decide({});
   EXPECT_EQ(route(plan, 0), "pipe file console");
