@@ -115,6 +115,17 @@ PrintedError printed_error_of(const FailureRecord& record, const EndFacts& facts
   return printed;
 }
 
+/// A process that the program started said why it cannot start any itself, and the program says only that it is gone.
+void add_reason_of_child(const EndFacts& facts, std::vector<std::string>& lines) {
+  constexpr std::array kEndOfReason{std::string_view("current process has finished its bootstrapping phase")};
+  const auto is_reason = [&](const std::string& line) { return has_any(line, kEndOfReason); };
+  const bool is_said = std::any_of(facts.last_lines.begin(), facts.last_lines.end(), is_reason);
+  if (!is_said || std::any_of(lines.begin(), lines.end(), is_reason)) return;
+  lines.emplace_back(
+      "An attempt has been made to start a new process before the current process has finished its bootstrapping "
+      "phase.");
+}
+
 constexpr int kMinusOne = 255;
 
 /// Exit codes of programs that print the reason: of Python's sys.exit('text'), Go's log.Fatal and Perl's die.
@@ -175,6 +186,7 @@ void explain(FailureRecord& record, const EndFacts& facts) {
     PrintedError printed = printed_error_of(record, facts);
     record.error = printed.error.substr(0, FailureRecord::kMostErrorBytes);
     record.location = printed.location.substr(0, FailureRecord::kMostErrorBytes);
+    add_reason_of_child(facts, printed.lines);
     record.evidence = bounded_evidence(std::move(printed.lines));
     if (facts.error_file) {
       record.error_file = facts.error_file_path;

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <iterator>
 #include <optional>
+#include <vector>
 
+#include "base/nearest.h"
 #include "base/shell_words.h"
 #include "verdict/collective_name.h"
 #include "verdict/native_error.h"
@@ -286,14 +289,47 @@ const HintRule* find_hint(std::string_view line) {
 
 namespace {
 
+/// The variable that lrun sets and that is meant by the name in "KeyError: 'LOCAL_RNAK'"; empty: none.
+std::string variable_meant_in(std::string_view error) {
+  struct Name {
+    std::string_view theirs;
+    std::string_view ours;
+  };
+  constexpr Name kNames[] = {{"RANK", "RANK"},
+                             {"GLOBAL_RANK", "RANK"},  // else near LOCAL_RANK
+                             {"LOCAL_RANK", "LOCAL_RANK"},
+                             {"NODE_RANK", "NODE_RANK"},
+                             {"WORLD_SIZE", "WORLD_SIZE"},
+                             {"LOCAL_WORLD_SIZE", "LOCAL_WORLD_SIZE"},
+                             {"MASTER_ADDR", "MASTER_ADDR"},
+                             {"MASTER_HOST", "MASTER_ADDR"},  // else near MASTER_PORT
+                             {"MASTER_PORT", "MASTER_PORT"}};
+  constexpr std::string_view kBefore = "KeyError: '";
+  if (!error.starts_with(kBefore)) return {};
+  std::vector<std::string> names;
+  for (const Name& name : kNames) names.emplace_back(name.theirs);
+  const std::string_view rest = error.substr(kBefore.size());
+  const auto nearest = nearest_word(rest.substr(0, rest.find('\'')), names);
+  if (!nearest) return {};
+  return std::string(std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& name) {
+                       return name.theirs == *nearest;
+                     })->ours);
+}
+
+/// The hint of a rule, or a better one for what the worker's error names.
+std::string hint_of(const HintRule& rule, const FailureRecord& record) {
+  const std::string meant = rule.name == "missing-variable" ? variable_meant_in(record.error) : std::string();
+  return meant.empty() ? std::string(rule.hint) : did_you_mean(meant) + " lrun sets it for each worker";
+}
+
 /// The hint by the record alone, whatever the interpreter is called.
 std::string general_hint_for(const FailureRecord& record, bool in_python, bool asked_for_core) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
-  if (const HintRule* rule = find_hint(record.error)) return std::string(rule->hint);
+  if (const HintRule* rule = find_hint(record.error)) return hint_of(*rule, record);
   for (auto line = record.evidence.rbegin(); line != record.evidence.rend(); ++line) {
     if (line->find("Warning: ") != std::string::npos) continue;  // torch's about a missing numpy
-    if (const HintRule* rule = find_hint(*line)) return std::string(rule->hint);
+    if (const HintRule* rule = find_hint(*line)) return hint_of(*rule, record);
   }
   if (std::string hint = hint_of_fault(record); !hint.empty()) return hint;
   if (const std::string_view hint = hint_of_ending(record); !hint.empty()) return std::string(hint);

@@ -29,6 +29,20 @@ TEST(Explain, TellsSuccessErrorSignalAndStopApart) {
   EXPECT_EQ(explained(Ending::kLost, 0).cause, Cause::kLost);
 }
 
+TEST(Explain, KeepsTheReasonOfAChildThatCouldStartNone) {
+  const std::vector<std::string> lines{"RuntimeError: ",
+                                       "        An attempt has been made to start a new process before the",
+                                       "        current process has finished its bootstrapping phase.",
+                                       "",
+                                       "Traceback (most recent call last):",
+                                       "  File \"a.py\", line 4, in <module>",
+                                       "    assert p.exitcode == 0",
+                                       "AssertionError"};
+  const FailureRecord record = explained(Ending::kExited, 1, {.last_lines = lines, .error_lines = lines});
+  EXPECT_EQ(record.error, "AssertionError");
+  EXPECT_NE(hint_for(record).find("'if __name__ == \"__main__\":'"), std::string::npos) << hint_for(record);
+}
+
 TEST(Explain, BlamesTheOutOfMemoryKillerForASigkillThatTheCgroupCounted) {
   const EndFacts facts{.memory_kills = 1, .memory_kills_are_ours = true, .memory_limit_bytes = 64 << 20};
   const FailureRecord record = explained(Ending::kSignaled, SIGKILL, facts);

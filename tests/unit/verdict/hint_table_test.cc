@@ -127,6 +127,23 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
   EXPECT_EQ(hint_for(record), "");
 }
 
+TEST(HintFor, OfAVariableThatIsNearOneOfARankNamesThat) {
+  const auto hint_of = [](const std::string& name) {
+    FailureRecord record;
+    record.value = 1;
+    record.error = "KeyError: '" + name + "'";
+    record.evidence = {"  File \"<frozen os>\", line 679, in __getitem__", record.error};
+    return hint_for(record);
+  };
+  EXPECT_EQ(hint_of("LOCAL_RNAK"), "did you mean 'LOCAL_RANK'? lrun sets it for each worker");
+  EXPECT_TRUE(hint_of("MASTER_ADDRESS").starts_with("did you mean 'MASTER_ADDR'?"));
+  EXPECT_TRUE(hint_of("GLOBAL_RANK").starts_with("did you mean 'RANK'?"));
+  EXPECT_TRUE(hint_of("DATA_DIR").starts_with("the environment lacks this variable"));
+  FailureRecord of_a_table;
+  of_a_table.error = "KeyError: 'RNAK'";
+  EXPECT_EQ(hint_for(of_a_table), "");
+}
+
 TEST(HintFor, OfCode127IsNotThatOfAnUnsetVariable) {
   FailureRecord record;
   record.value = 127;
