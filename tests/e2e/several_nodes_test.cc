@@ -401,6 +401,15 @@ TEST(SeveralNodes, AreToldWhenNodeRankZeroWaitsWhereNobodyComes) {
       << alone.err();
 }
 
+TEST(SeveralNodes, AreToldThatOtherHostsDoNotReachALoopbackAddress) {
+  const std::string endpoint = "localhost:" + std::to_string(free_port());
+  LrunProcess alone({"--num_nodes", "2", "--rdzv-endpoint", endpoint, "true"});
+  EXPECT_TRUE(
+      alone.wait_for("hint: other hosts do not reach 'localhost': for them, name this host in "
+                     "'--rdzv-endpoint' on every node\n"))
+      << alone.err();
+}
+
 TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   Job job({"--num_nodes", "2"});
   LrunProcess& alone = job.start({"--node-rank", "1"}, {"true"});

@@ -21,6 +21,7 @@
 #include "base/child_query.h"
 #include "base/clock.h"
 #include "base/nearest.h"
+#include "base/numeric_address.h"
 #include "base/sha256.h"
 #include "base/shortened.h"
 #include "base/user_error.h"
@@ -84,6 +85,7 @@ class RendezvousWait : public JobEvents {
     if (!speaks_for_job(plan_) || !told_.is_worth_a_line(text)) return;
     tell(text + time_left());
     if (plan_.rendezvous->may_be_elsewhere && !own_place_) look_for_own_place();
+    hint_at_loopback();
   }
   /// The job runs without this node, which waits as long as the job runs.
   void spare(const std::string& text) override {
@@ -134,6 +136,15 @@ class RendezvousWait : public JobEvents {
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
     });
+  }
+
+  /// Nodes on this host find each other at its loopback address, and no others do.
+  void hint_at_loopback() {
+    const RendezvousPlan& rendezvous = *plan_.rendezvous;
+    const bool by_person = rendezvous.listener < 0 && !rendezvous.of_ranks && output_.head == nullptr;
+    if (!by_person || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
+    output_.sink.hint(fmt::format("other hosts do not reach '{}': for them, name this host in '{}' on every node",
+                                  rendezvous.host, rendezvous.host_from));
   }
 
   /// Others go where the name leads, and wait there as this node does here.
@@ -248,6 +259,7 @@ class RendezvousWait : public JobEvents {
   SteadyTime limit_at_;  ///< of the leader
   bool ended_ = false;
   bool waits_ = false;  ///< for a place in the job
+  bool told_loopback_ = false;
   RepeatFilter told_;
   std::string last_told_;  ///< by the leader: which launchers are there
   std::optional<std::string> told_trouble_;

@@ -106,6 +106,9 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     if (error.code() == std::errc::resource_unavailable_try_again) {
       sink.hint("the number of processes is limited: see 'ulimit -u' and the cgroup's pids.max");
     }
+    if (error.code() == std::errc::file_too_large) {
+      sink.hint("the size of files is limited: run 'ulimit -f unlimited' before lrun");
+    }
   } catch (const std::exception& error) {
     sink.error(fmt::format("internal error: {}", error.what()));
     leave_error_file(environment, std::string_view(error.what()), sink);
