@@ -151,7 +151,7 @@ _lrun_reply_program() {
   fi
 }
 
-_lrun_verbs='status logs runs report again stack doctor completion help'
+_lrun_verbs='status logs runs report explain again stack doctor completion help'
 
 # The options of verb $1, in `values`.
 _lrun_options_of_verb() {
@@ -161,6 +161,7 @@ _lrun_options_of_verb() {
     logs) values='--attempt --follow --grep --stream --tail --help' ;;
     runs) values='--json --help' ;;
     report) values='--html --help' ;;
+    explain) values='--json --help' ;;
     again) values='--dry-run --help' ;;
     stack) values='--brief --json --pids --help' ;;
     *) values='--help' ;;

@@ -91,6 +91,7 @@ function __lrun_verbs
         logs 'What ranks wrote' \
         runs 'Runs that are kept' \
         report 'What happened in a run' \
+        explain 'Why a run ended, in brief' \
         again 'Run it again' \
         stack 'The stack of every rank' \
         doctor 'Problems of this machine' \
@@ -106,7 +107,7 @@ function __lrun_complete_verb
                 printf '%s\n' --hosts --json --verbose --help
             case status
                 printf '%s\n' --json --watch --help
-            case runs
+            case runs explain
                 printf '%s\n' --json --help
             case logs
                 printf '%s\n' --attempt --follow --grep --stream --tail --help

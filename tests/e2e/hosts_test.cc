@@ -123,6 +123,8 @@ TEST_F(Hosts, LeaveARecordWhereTheRunWasTyped) {
   EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
   EXPECT_TRUE(contains(verb({"runs"}), "  worker failed  ")) << verb({"runs"});
   EXPECT_TRUE(contains(verb({"report"}), "exited with code 7\n")) << verb({"report"});
+  EXPECT_TRUE(contains(verb({"explain"}), ": worker failed, exit code 7 after ")) << verb({"explain"});
+  EXPECT_TRUE(contains(verb({"explain"}), "exited with code 7\n")) << verb({"explain"});
   EXPECT_TRUE(contains(verb({"again", "--dry-run"}), " -H a:1,b:1 ")) << verb({"again", "--dry-run"});
   EXPECT_TRUE(contains(verb({"logs"}, 125), " are on its hosts\n")) << verb({"logs"}, 125);
 }

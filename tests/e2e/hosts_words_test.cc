@@ -93,7 +93,7 @@ TEST_F(HostsWords, AreWaitedForInTheSightOfAll) {
     };
     ASSERT_TRUE(eventually([&] { return contains(verb({"status"}), waits); })) << verb({"status"});
     EXPECT_TRUE(contains(verb({"runs"}), "  " + waits + "  true\n")) << verb({"runs"});
-    for (const char* const word : {"status", "report", "stack", "logs"}) {
+    for (const char* const word : {"status", "report", "explain", "stack", "logs"}) {
       const std::string said = verb({word, "resnet"});
       EXPECT_TRUE(contains(said, ": waiting for ") && contains(said, " for its hosts: true\n  " + waits + "\n"))
           << said;

@@ -163,7 +163,7 @@ std::string short_help() {
     text += line + std::string(flag.brief) + "\n";
   }
   text += "\n" + verb_lines("  lrun ", kShortHelpIndent);
-  return text + "\nExample: lrun --devices 2 ./train --epochs 3    (more: lrun --help, man lrun)\n";
+  return text + "Example: lrun --devices 2 ./train --epochs 3    (more: lrun --help, man lrun)\n";
 }
 
 std::string long_help() {

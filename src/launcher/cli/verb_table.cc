@@ -216,6 +216,12 @@ constexpr Verb kVerbs[] = {
     {"report", VerbRequest::Kind::kReport, "what happened in a run",
      "Shows the verdict of a run again, with a timeline. The default RUN is the last one.", kReportOptions, "[RUN]",
      take_run},
+    {"explain", VerbRequest::Kind::kExplain, "why a run ended, and what to type next",
+     "Says in at most 4 kB why a run ended: the cause, the rank to blame, its place and last lines, what became of the "
+     "others, how earlier attempts ended, and what to type next. Words that look like secrets are left out. Of a run "
+     "that "
+     "goes on it says which ranks are quiet. The default RUN is the last one.",
+     kJsonAlone, "[RUN]", take_run},
     {"again", VerbRequest::Kind::kAgain, "run the last run's command line again",
      "Runs the command line of a run again, in the directory in which it was typed, with the environment of now. The "
      "default RUN is the last one.",
@@ -275,8 +281,7 @@ constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
     {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
-    {VerbRequest::Kind::kReport, "--json",
-     "the folder of a run has it as result.json, and 'lrun runs --json' lists the runs"},
+    {VerbRequest::Kind::kReport, "--json", "lrun explain --json"},
     {VerbRequest::Kind::kReport, "-1", "'lrun runs' names the runs before the last one"},
 };
 

@@ -15,7 +15,7 @@ namespace lrun::launcher {
 
 /// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
-  enum class Kind { kStatus, kLogs, kRuns, kReport, kAgain, kStack, kDoctor, kCompletion, kHelp };
+  enum class Kind { kStatus, kLogs, kRuns, kReport, kExplain, kAgain, kStack, kDoctor, kCompletion, kHelp };
 
   Kind kind = Kind::kStatus;
   bool help = false;                   ///< only print the help of the verb

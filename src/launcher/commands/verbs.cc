@@ -18,6 +18,8 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
       return runs_verb(request, environment, sink);
     case VerbRequest::Kind::kReport:
       return report_verb(request, environment, sink);
+    case VerbRequest::Kind::kExplain:
+      return explain_verb(request, environment, sink);
     case VerbRequest::Kind::kAgain:
       return again_verb(request, environment, sink);
     case VerbRequest::Kind::kStack:

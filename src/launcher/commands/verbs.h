@@ -22,6 +22,9 @@ int again_verb(const VerbRequest& request, const Environment& environment, Messa
 /// `lrun report [RUN]`, of the last run without one.
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 
+/// `lrun explain [RUN]`, of the last run without one.
+int explain_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
+
 /// `lrun logs [RUN] [RANK...]`, of the last run without one.
 int logs_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink);
 

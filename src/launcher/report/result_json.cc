@@ -1,6 +1,7 @@
 #include "report/result_json.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 
@@ -23,6 +24,15 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
       json_string(run_id), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code, verdict.restarts,
       verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
       json_string(hint), json_string(text), endings);
+}
+
+std::optional<FailureRecord> culprit_in(std::string_view result_json) {
+  try {
+    const nlohmann::json culprit = nlohmann::json::parse(result_json).at("culprit");
+    return culprit.is_null() ? std::nullopt : failure_record_from_json(json_text(culprit));
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace lrun::launcher

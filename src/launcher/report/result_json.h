@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,5 +15,8 @@ namespace lrun::launcher {
 /// \param hint  as it stands in the text; may be empty
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint);
+
+/// The worker to blame, from result.json. Empty: it names none, or is of another version.
+std::optional<FailureRecord> culprit_in(std::string_view result_json);
 
 }  // namespace lrun::launcher
