@@ -91,6 +91,7 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # Files of the source tree, and where an installation has them below its prefix.
 SHARED = {
     "man/lrun.1": "share/man/man1/lrun.1",
+    "docs/for_programs.md": "share/doc/lrun/for_programs.md",
     "completions/lrun.bash": "share/bash-completion/completions/lrun",
     "completions/_lrun": "share/zsh/site-functions/_lrun",
     "completions/lrun.fish": "share/fish/vendor_completions.d/lrun.fish",

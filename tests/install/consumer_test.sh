@@ -36,6 +36,7 @@ while read -r file target; do
   [ ! -e "$source/$file" ] || cmp "$source/$file" "$work/prefix/share/$target"
 done << 'TABLE'
 man/lrun.1             man/man1/lrun.1
+docs/for_programs.md   doc/lrun/for_programs.md
 completions/lrun.bash  bash-completion/completions/lrun
 completions/_lrun      zsh/site-functions/_lrun
 completions/lrun.fish  fish/vendor_completions.d/lrun.fish

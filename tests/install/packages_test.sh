@@ -36,7 +36,7 @@ pip() { "$work/venv/bin/python" -m pip --disable-pip-version-check "$@"; }
 find "$work/venv" -type f ! -name '*.pyc' | sort > "$work/before"
 pip install --quiet --no-index "$wheel"
 [ "$("$work/venv/bin/lrun" --version | head -n 1)" = "lrun $version" ] || fail "the program does not say its version"
-for file in man/man1/lrun.1 bash-completion/completions/lrun zsh/site-functions/_lrun fish/vendor_completions.d/lrun.fish; do
+for file in man/man1/lrun.1 doc/lrun/for_programs.md bash-completion/completions/lrun zsh/site-functions/_lrun fish/vendor_completions.d/lrun.fish; do
   [ -s "$work/venv/share/$file" ] || fail "share/$file is not installed"
 done
 
