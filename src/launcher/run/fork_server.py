@@ -150,26 +150,31 @@ def check_fitness():
     raise Unfit("its import has left a process")
 
 
+def nearly_full_memory():
+    """Where it begins and ends, mapping by mapping, in bytes."""
+    with open("/proc/self/smaps", "rb") as file:
+        for words in map(bytes.split, file):
+            if not words[0].endswith(b":"):
+                begin, end = (int(address, 16) for address in words[0].split(b"-"))
+            elif words[0] == b"Anonymous:" and int(words[1]) * 1024 > (end - begin) * 3 // 4:
+                yield begin, end
+
+
 def merge_pages():
     """Makes large pages of the memory that is nearly full, for a fork copies an entry of each page. Before Linux 6.1, and
     where memory is in pieces, the small pages stay."""
     import ctypes
 
+    madvise, collapse = ctypes.CDLL(None).madvise, 25
     try:
         with open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size") as file:
             large = int(file.read())
-    except OSError:
-        return
-    madvise, collapse = ctypes.CDLL(None).madvise, 25
-    with open("/proc/self/smaps", "rb") as file:
-        lines = file.read().splitlines()
-    for words in map(bytes.split, lines):
-        if not words[0].endswith(b":"):
-            begin, end = (int(address, 16) for address in words[0].split(b"-"))
-        elif words[0] == b"Anonymous:" and int(words[1]) * 1024 > (end - begin) * 3 // 4:
+        for begin, end in list(nearly_full_memory()):
             begin, end = -(-begin // large) * large, end // large * large
             if begin < end:
                 madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), collapse)
+    except (OSError, ValueError, IndexError):
+        pass  # a kernel without one of the files
 
 
 def enter_cgroup(folder):

@@ -17,24 +17,6 @@ constexpr int kMostNames = 8;
 
 using Openssl = OpensslEntryPoints;
 
-/// Of OpenSSL's faults of certificates.
-enum VerifyError : int {
-  kNoIssuer = 2,
-  kSignatureFailure = 7,
-  kNotYetValid = 9,
-  kExpired = 10,
-  kSelfSigned = 18,
-  kSelfSignedInChain = 19,
-  kNoIssuerHere = 20,
-  kNoChain = 21,
-  kOtherHost = 62,
-  kOtherAddress = 64,
-};
-/// Alerts of TLS (RFC 5246, section 7.2).
-constexpr int kHandshakeFailure = 40;
-constexpr int kAccessDenied = 49;
-constexpr int kProtocolVersion = 70;
-
 struct FreeShown {
   const Openssl* openssl;
   void operator()(Openssl::Bio* bio) const { openssl->free_bio(bio); }
@@ -100,19 +82,19 @@ CertificateFault certificate_fault(const Openssl& openssl, const Openssl::Chain*
       is_own ? "its certificate"
              : "the certificate of its authority " + name_text(openssl, openssl.subject_of(certificate));
   switch (error) {
-    case kExpired:
+    case Openssl::kExpired:
       return {TlsFault::kTime, whose + " expired on " + day_text(openssl, openssl.valid_until(certificate))};
-    case kNotYetValid:
+    case Openssl::kNotYetValid:
       return {TlsFault::kTime, whose + " is not valid before " + day_text(openssl, openssl.valid_from(certificate))};
-    case kOtherHost:
-    case kOtherAddress:
+    case Openssl::kOtherHost:
+    case Openssl::kOtherAddress:
       return {TlsFault::kName, whose + " is for " + names_in(openssl, certificate) + " and not for '" + host + "'"};
-    case kSelfSigned:
-    case kSelfSignedInChain:
-    case kNoIssuer:
-    case kNoIssuerHere:
-    case kNoChain:
-    case kSignatureFailure:
+    case Openssl::kSelfSigned:
+    case Openssl::kSelfSignedInChain:
+    case Openssl::kNoIssuer:
+    case Openssl::kNoIssuerHere:
+    case Openssl::kNoChain:
+    case Openssl::kBadSignature:
       return {TlsFault::kUntrusted, "its certificate is signed by " +
                                         name_text(openssl, openssl.issuer_of(certificate)) +
                                         ", which is not trusted here"};
@@ -124,8 +106,8 @@ CertificateFault certificate_fault(const Openssl& openssl, const Openssl::Chain*
 CertificateFault alert_fault(const Openssl& openssl, int alert, bool has_certificate, bool was_asked) {
   if (was_asked && !has_certificate) return {TlsFault::kOwnCertificate, "it requires a client certificate"};
   const std::string text = openssl.alert_text(alert);
-  if (alert == kProtocolVersion) return {TlsFault::kOther, "it does not support TLS 1.2 or newer"};
-  const bool about_ours = was_asked && alert >= kHandshakeFailure && alert <= kAccessDenied;
+  if (alert == Openssl::kProtocolVersion) return {TlsFault::kOther, "it does not support TLS 1.2 or newer"};
+  const bool about_ours = was_asked && alert >= Openssl::kHandshakeFailure && alert <= Openssl::kAccessDenied;
   if (about_ours) return {TlsFault::kOwnCertificate, "it rejects our certificate: " + text};
   return {TlsFault::kOther, "it ends the TLS connection: " + text};
 }

@@ -48,6 +48,25 @@ struct OpensslTypes {
   static constexpr int kSubjectAltName = 85;
   static constexpr int kDnsName = 2;
   static constexpr int kIpAddress = 7;
+
+  // Of chain_error.
+  static constexpr int kNoIssuer = 2;
+  static constexpr int kBadSignature = 7;
+  static constexpr int kNotYetValid = 9;
+  static constexpr int kExpired = 10;
+  static constexpr int kSelfSigned = 18;
+  static constexpr int kSelfSignedInChain = 19;
+  static constexpr int kNoIssuerHere = 20;
+  static constexpr int kNoChain = 21;
+  static constexpr int kOtherHost = 62;
+  static constexpr int kOtherAddress = 64;
+
+  // Alerts of TLS (RFC 5246, section 7.2), and reasons of errors.
+  static constexpr int kHandshakeFailure = 40;
+  static constexpr int kAccessDenied = 49;
+  static constexpr int kProtocolVersion = 70;
+  static constexpr int kFirstAlert = 1000;
+  static constexpr int kUnsupportedProtocol = 258;
 };
 
 /// The whole library, and its errors.

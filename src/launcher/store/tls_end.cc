@@ -18,9 +18,6 @@ using Openssl = OpensslEntryPoints;
 constexpr char kAlertRecord = 21;
 constexpr char kHandshakeRecord = 22;
 constexpr char kMajorVersion = 3;
-/// Reasons of OpenSSL's errors.
-constexpr int kFirstAlert = 1000;
-constexpr int kUnsupportedProtocol = 258;
 
 bool is_address(const std::string& host) {
   std::array<unsigned char, 16> bytes{};
@@ -175,11 +172,12 @@ void TlsEnd::explain() {
   if (fault_ != TlsFault::kNone) return;
   const unsigned long error = openssl_.first_error();
   const int reason = openssl_.reason_of(error);
-  if (openssl_.is_of_tls(error) && reason > kFirstAlert) {
-    CertificateFault fault = alert_fault(openssl_, reason - kFirstAlert, has_certificate_, was_asked_for_ours_);
+  if (openssl_.is_of_tls(error) && reason > Openssl::kFirstAlert) {
+    CertificateFault fault =
+        alert_fault(openssl_, reason - Openssl::kFirstAlert, has_certificate_, was_asked_for_ours_);
     return fail(fault.fault, std::move(fault.why));
   }
-  if (reason == kUnsupportedProtocol) return fail(TlsFault::kOther, "it does not support TLS 1.2 or newer");
+  if (reason == Openssl::kUnsupportedProtocol) return fail(TlsFault::kOther, "it does not support TLS 1.2 or newer");
   const char* const words = openssl_.error_reason(error);
   fail(TlsFault::kOther, std::string("TLS fails: ") + (words == nullptr ? "no reason given" : words));
 }
