@@ -194,7 +194,8 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   const std::string_view behind = value.substr(std::min(comma, value.size() - 1) + 1);
   const bool is_list = comma != std::string_view::npos && find_setting(trimmed(behind.substr(0, behind.find('='))));
   if (is_list) return "each setting stands on a line of its own";
-  if (value == "yes" || value == "on") return fmt::format("write '{} = true'", key);
+  if (value == "yes" || value == "on" || value == "True") return fmt::format("write '{} = true'", key);
+  if (value == "no" || value == "off" || value == "False") return fmt::format("write '{} = false'", key);
   const bool has_curly_quote = value.find("%E2%80%9") != std::string_view::npos;
   if (value.find_first_of("\"'[{") == std::string_view::npos && !has_curly_quote) {
     return fmt::format("a text stands in quotes: '{} = \"{}\"'", key, value);

@@ -296,6 +296,8 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
   const Setting<std::optional<Duration>>& backoff = request.restart_backoff;
   const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
   if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
+  const bool watches = request.hang_timeout.value != Duration::zero();
+  if (watches && request.on_hang == OnHang::kRestart && !may_restart) needs("--on-hang restart", "--max-restarts");
   const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
   const bool is_python = !request.of_liblrun && is_python_program(request, in.program);
   if (backend.source == Source::kFlag && is_python) {
@@ -306,6 +308,7 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
 
 void add_warnings(const Inputs& in, LaunchPlan& plan) {
   warn_about_lone_options(in, plan);
+  if (in.request.compat == Compat::kLrun) warn(plan, warn_about_shell_variables(plan.argv));
   for (const DeviceChoice& choice : in.run.choices) {
     for (const std::string& line : choice.warnings) {
       const bool is_new = std::find(plan.warnings.begin(), plan.warnings.end(), line) == plan.warnings.end();

@@ -114,6 +114,19 @@ std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node
   return words;
 }
 
+std::string warn_about_shell_variables(const std::vector<std::string>& argv) {
+  constexpr std::string_view kNames[] = {"RANK",        "LOCAL_RANK",  "NODE_RANK",  "WORLD_SIZE",
+                                         "MASTER_ADDR", "MASTER_PORT", "GROUP_RANK", "LOCAL_WORLD_SIZE"};
+  for (const std::string& argument : argv) {
+    const std::string_view value = std::string_view(argument).substr(argument.find('=') + 1);
+    const bool is_one = std::any_of(std::begin(kNames), std::end(kNames), [&](std::string_view name) {
+      return value == "$" + std::string(name) || value == "${" + std::string(name) + "}";
+    });
+    if (is_one) return "no shell replaces '" + argument + "' in a worker: write \"sh -c 'exec PROGRAM ...'\" around it";
+  }
+  return {};
+}
+
 std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
                                        const Personality& personality) {
   std::vector<std::string> result;

@@ -29,6 +29,9 @@ void add_local_rank(const LaunchPlan& plan, const LaunchRequest& request, std::v
 std::vector<std::string> expand_macros(const std::vector<std::string>& argv, int local_rank,
                                        const Personality& personality);
 
+/// A warning where an argument is '$RANK', '--rank=${RANK}' or the like: no shell replaces it. Empty: none is.
+std::string warn_about_shell_variables(const std::vector<std::string>& argv);
+
 /// The command of one worker in its attempt: its wrapper, then the program, with all macros replaced.
 std::vector<std::string> command_of(const LaunchPlan& plan, const NodePlan& node, const WorkerPlan& worker,
                                     int attempt);

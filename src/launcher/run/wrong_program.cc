@@ -76,6 +76,8 @@ constexpr OtherWord kOtherWords[] = {
     {"tail", "'lrun logs --follow' shows what a run writes"},
     {"attach", "'lrun logs --follow' shows what a run writes"},
     {"show", "'lrun report' shows how a run went"},
+    {"why", "did you mean 'lrun explain'?"},
+    {"diagnose", "did you mean 'lrun explain'?"},
     {"info", "'lrun report' shows how a run went, and 'lrun doctor' what is wrong here"},
     {"rerun", "did you mean 'lrun again'?"},
     {"retry", "did you mean 'lrun again'?"},
@@ -232,7 +234,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   }
   if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
   if (!is_there && begins_with_long_dash(program)) {
-    const std::string name = program.substr(3);
+    const std::string name = program.substr(std::min(program.find_first_not_of("-\u2013\u2014"), program.size()));
     return fmt::format("options begin with plain dashes: write '{}{}'", name.size() == 1 ? "-" : "--", name);
   }
   if (!is_there && program.find("\u201c") != std::string::npos) {

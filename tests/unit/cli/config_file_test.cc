@@ -65,6 +65,8 @@ TEST(ConfigFile, SaysWhatToWriteInstead) {
   EXPECT_THAT(refusal_of("nproc = 2\n"), mentions({"did you mean 'nproc-per-node'?"})) << "a beginning, as on the line";
   EXPECT_THAT(refusal_of("timeout = 10m\n"), mentions({"'timeout = \"10m\"'"}));
   EXPECT_THAT(refusal_of("isolate-gpus = yes\n"), mentions({"'isolate-gpus = true'"}));
+  EXPECT_THAT(refusal_of("isolate-gpus = True\n"), mentions({"'isolate-gpus = true'"}));
+  EXPECT_THAT(refusal_of("standalone = False\n"), mentions({"'standalone = false'"}));
   EXPECT_THAT(refusal_of("devices = 2, strategy = ddp\n"), mentions({"each setting stands on a line of its own"}));
   EXPECT_THAT(refusal_of("wrap = nsys --trace=cuda,nvtx\n"), mentions({"'wrap = \"nsys --trace=cuda,nvtx\"'"}));
   EXPECT_THAT(refusal_of("export devices=2\n"), mentions({"leave 'export' out"}));

@@ -167,6 +167,10 @@ TEST(MakePlan, WarnsOfOptionsThatChangeNothingWithoutAnother) {
               testing::ElementsAre("'--on-hang' changes nothing without '--hang-timeout'",
                                    "'--restart-backoff' changes nothing without '--max-restarts'"));
   request.hang_timeout.value = Duration(1000);
+  request.restart_backoff = {};
+  EXPECT_THAT(plan_of(request, cpu_node()).warnings,
+              testing::ElementsAre("'--on-hang restart' changes nothing without '--max-restarts'"));
+  request.restart_backoff = {Duration(1000), Source::kFlag, "--restart-backoff"};
   request.max_restarts.value = 1;
   EXPECT_THAT(plan_of(request, cpu_node()).warnings, testing::IsEmpty());
 }

@@ -95,6 +95,15 @@ TEST(WorkerCommand, RunPathGivesAnyFileToPython) {
             "'--module' names a module and '--run-path' a file | remove one of them");
 }
 
+TEST(WorkerCommand, IsWarnedOfWithAVariableThatNoShellReplaces) {
+  EXPECT_EQ(warn_about_shell_variables({"python3", "train.py", "--rank=$RANK"}),
+            "no shell replaces '--rank=$RANK' in a worker: write \"sh -c 'exec PROGRAM ...'\" around it");
+  EXPECT_NE(warn_about_shell_variables({"echo", "${WORLD_SIZE}"}), "");
+  for (const char* const fine : {"$local_rank", "$HOME", "echo $RANK", "price$RANK", "$RANKS"}) {
+    EXPECT_EQ(warn_about_shell_variables({"sh", "-c", fine}), "") << fine;
+  }
+}
+
 TEST(WorkerCommand, OfTheOldLauncherHasTheLocalRankAsFirstArgument) {
   LaunchRequest request = request_for("2");
   request.command = {"train.py", "--epochs", "2"};

@@ -63,6 +63,8 @@ TEST_F(WrongProgram, IsAWholeCommandLine) {
 TEST_F(WrongProgram, IsAWordThatIsAVerbOrAWordOfAShellElsewhere) {
   EXPECT_THAT(advice("stop"), HasSubstr("'kill PID'"));
   EXPECT_THAT(advice("rerun"), HasSubstr("'lrun again'"));
+  EXPECT_THAT(advice("why"), HasSubstr("'lrun explain'"));
+  EXPECT_THAT(advice("\u2013-devices"), HasSubstr("write '--devices'"));
   EXPECT_THAT(advice("retry"), HasSubstr("'lrun again'"));
   EXPECT_THAT(advice("check"), HasSubstr("'lrun doctor'"));
   EXPECT_THAT(advice("debug"), HasSubstr("'--debug-rank 0'"));
