@@ -119,11 +119,10 @@ PrintedError printed_error_of(const FailureRecord& record, const EndFacts& facts
 void add_reason_of_child(const EndFacts& facts, std::vector<std::string>& lines) {
   constexpr std::array kEndOfReason{std::string_view("current process has finished its bootstrapping phase")};
   const auto is_reason = [&](const std::string& line) { return has_any(line, kEndOfReason); };
-  const bool is_said = std::any_of(facts.last_lines.begin(), facts.last_lines.end(), is_reason);
-  if (!is_said || std::any_of(lines.begin(), lines.end(), is_reason)) return;
-  lines.emplace_back(
-      "An attempt has been made to start a new process before the current process has finished its bootstrapping "
-      "phase.");
+  const auto said = std::find_if(facts.last_lines.begin(), facts.last_lines.end(), is_reason);
+  if (said == facts.last_lines.end() || std::any_of(lines.begin(), lines.end(), is_reason)) return;
+  // Its sentence has two lines.
+  lines.insert(lines.begin(), said == facts.last_lines.begin() ? said : said - 1, said + 1);
 }
 
 constexpr int kMinusOne = 255;

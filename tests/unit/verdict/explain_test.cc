@@ -40,6 +40,10 @@ TEST(Explain, KeepsTheReasonOfAChildThatCouldStartNone) {
                                        "AssertionError"};
   const FailureRecord record = explained(Ending::kExited, 1, {.last_lines = lines, .error_lines = lines});
   EXPECT_EQ(record.error, "AssertionError");
+  ASSERT_GE(record.evidence.size(), 3U);
+  EXPECT_EQ(record.evidence[0], lines[1]);
+  EXPECT_EQ(record.evidence[1], lines[2]) << "as they were printed";
+  EXPECT_EQ(record.evidence.back(), lines.back());
   EXPECT_NE(hint_for(record).find("'if __name__ == \"__main__\":'"), std::string::npos) << hint_for(record);
 }
 
