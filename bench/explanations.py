@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -111,13 +112,17 @@ def run(words, folder, environment, limit_s, by_signal=False):
                                  stdout=subprocess.PIPE if by_signal else output, stderr=output)
         try:
             if by_signal:
-                child.stdout.readline()
+                if select.select([child.stdout], [], [], limit_s)[0]:
+                    child.stdout.readline()
                 child.send_signal(signal.SIGTERM)
-                child.communicate(timeout=limit_s)
-            child.wait(limit_s)
+            child.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGTERM)
-            child.communicate()
+            try:
+                child.communicate(timeout=limit_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.communicate(timeout=limit_s)
         output.seek(0)
         return output.read()
 
