@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -46,6 +47,14 @@ TEST(Explain, TellsOfEarlierAttempts) {
   LrunProcess run({"-n", "1", "--max-restarts", "1", "--restart-backoff", "0s", "sh", "-c", "exit 7"});
   ASSERT_EQ(run.wait().code, 7) << run.err();
   EXPECT_THAT(explained(run), HasSubstr("\ntried: attempt 0: rank 0: exited with code 7\n"));
+}
+
+TEST(Explain, NamesAStderrOfAnySize) {
+  LrunProcess run({"-n", "1", "sh", "-c", "echo boom >&2; exit 3"});
+  ASSERT_EQ(run.wait().code, 3) << run.err();
+  const std::filesystem::path log = run.run_folder() / "attempt_0" / "0" / "stderr.log";
+  std::filesystem::resize_file(log, std::uintmax_t{100} << 20U);
+  EXPECT_THAT(explained(run), HasSubstr("\nlog: " + log.string() + "\n"));
 }
 
 TEST(Explain, SaysThatARunGoesOn) {

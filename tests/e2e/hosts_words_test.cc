@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "support/beside.h"
 #include "support/lrun_process.h"
 #include "support/mentions.h"
 #include "support/temporary_folder.h"
@@ -160,6 +161,15 @@ TEST_F(HostsWords, OneWithoutTheProgramIsNamed) {
   EXPECT_EQ(count(lrun.err(), what), 1U) << "once for both: " << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), "error: a" + what) || contains(lrun.err(), "error: b" + what)) << lrun.err();
   EXPECT_TRUE(contains(lrun.err(), ": there is no folder '/nowhere'\n")) << lrun.err();
+}
+
+TEST_F(HostsWords, AStartThatFailedIsExplainedWithItsHint) {
+  LrunProcess lrun({"-H", "a:1", "/nowhere/program"}, options());
+  EXPECT_EQ(lrun.wait().code, 127) << lrun.err();
+  Beside explain(lrun, {"explain", "--json"});
+  EXPECT_EQ(explain.wait().code, 0) << explain.err();
+  EXPECT_TRUE(contains(explain.out(), "\"hint\":\"there is no folder '/nowhere'\"")) << explain.out();
+  EXPECT_TRUE(contains(explain.out(), "\"next\":\"lrun report ")) << "it would fail alike: " << explain.out();
 }
 
 TEST_F(HostsWords, OneWithoutTheProgramIsNoLossToAJobThatSucceedsWithoutIt) {

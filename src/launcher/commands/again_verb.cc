@@ -42,11 +42,6 @@ void require_own(const RunEntry& run) {
   }
 }
 
-/// True of mpirun's or srun's run with a launcher for each rank.
-bool has_launcher_for_each_rank(const RunEntry& run) {
-  return run.parts.front().filename().string().starts_with("rank_");
-}
-
 bool is_one_of_tasks(const Environment& environment) {
   return is_later_mpi_task(environment) || tasks_of_step(environment) > 1;
 }

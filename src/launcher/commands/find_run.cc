@@ -196,6 +196,10 @@ std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers) 
   return others;
 }
 
+bool has_launcher_for_each_rank(const RunEntry& run) {
+  return run.parts.front().filename().string().starts_with("rank_");
+}
+
 RunFiles read_run(const RunEntry& run) {
   std::vector<Timeline> timelines;
   std::vector<std::filesystem::path> folders;

@@ -44,6 +44,9 @@ std::vector<std::string> ask_job(const LivingLauncher& launcher, std::string_vie
 /// The launchers of the same job that these have not answered for: one of these asks them.
 std::vector<RunStatus> ask_others(const std::vector<LivingLauncher>& launchers);
 
+/// True of mpirun's or srun's run with a launcher for each rank: none of them alone can do it again.
+bool has_launcher_for_each_rank(const RunEntry& run);
+
 /// The files that the launchers of a run have written.
 struct RunFiles {
   std::optional<Timeline> timeline;   ///< the course of the run, as their events tell it; empty: they left none

@@ -126,7 +126,10 @@ void Head::show_of_job(const std::string& text) {
   if (!is_aborted) last_words_.clear();
   std::string_view lines = text;
   while (!lines.empty()) last_words_ += terminal_safe(cut(lines, '\n')) + "\n";
-  if (const std::string cause = first_error(last_words_); !cause.empty()) cause_ = cause;
+  if (const std::string cause = first_error(last_words_); !cause.empty()) {
+    cause_ = cause;
+    host_to_hint_.reset();
+  }
   sink_.print_of_job(text);
 }
 
@@ -134,7 +137,13 @@ void Head::show_of_job(const std::string& text) {
 void Head::show_of_host(std::size_t host, const std::string& payload) {
   if (!messages_.is_new(payload)) return;
   const std::string name = hosts_.size() > 1 ? table_[host].name : std::string();
-  if (cause_.empty()) cause_ = first_error(text_of_node(payload, name, false));
+  const std::string text = text_of_node(payload, name, false);
+  if (host == host_to_hint_ && text.starts_with("lrun: hint: ")) cause_ += text;
+  if (host == host_to_hint_) host_to_hint_.reset();
+  if (cause_.empty()) {
+    cause_ = first_error(text);
+    if (cause_ == text) host_to_hint_ = host;
+  }
   sink_.print_lines(text_of_node(payload, name, sink_.colour()));
 }
 

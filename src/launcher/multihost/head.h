@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -137,9 +138,10 @@ class Head {
   std::variant<Connecting, Running, Ending> phase_;
   End end_;
   bool run_began_ = false;
-  std::string cause_;           ///< the last error that was shown about the job; before one: the first of a host
-  std::string last_words_;      ///< the last message
-  EventLoop::Timer heartbeat_;  ///< only while a host is elsewhere
+  std::string cause_;  ///< the last error that was shown about the job; before one: the first of a host, and its hint
+  std::optional<std::size_t> host_to_hint_;     ///< that of `cause_`, whose next message may be its hint
+  std::string last_words_;                      ///< the last message
+  EventLoop::Timer heartbeat_;                  ///< only while a host is elsewhere
   std::vector<EventLoop::Timer> close_limits_;  ///< by host: its link stays although it has reported its end
 };
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
+#include "report/result_json.h"
 #include "report/verdict_text.h"
 #include "run/run_folders.h"
 
@@ -87,7 +88,7 @@ void HeadRecord::end(const Head& head, const Head::End& end) {
   }
   if (end.signal_number != 0) text = message_line(Severity::kError, verdict_line(verdict)) + text;
   record_.close();
-  record_.write_result(verdict, {}, text, "");
+  record_.write_result(verdict, {}, text, hint_in(text));
   record_.prune_others(true);
 }
 

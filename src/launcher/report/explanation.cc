@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/duration.h"
@@ -27,6 +28,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMostCommandBytes = 400;
 constexpr std::size_t kMostTextBytes = 400;
+constexpr std::size_t kMostLogBytes = 1024;
 constexpr std::size_t kMostTextLines = 24;
 constexpr std::size_t kMostGroups = 6;
 constexpr std::size_t kMostAttempts = 5;
@@ -68,18 +70,36 @@ std::vector<std::string> groups_of(const std::vector<WorkerSpan>& workers, int w
   return lines;
 }
 
-/// How the rounds before the last one ended, the last ones of them.
+/// The worker that failed first; nullptr: none did.
+const WorkerSpan* first_failed(const std::vector<WorkerSpan>& workers) {
+  const WorkerSpan* first = nullptr;
+  for (const WorkerSpan& worker : workers) {
+    if (worker.fate != WorkerSpan::Fate::kFailed) continue;
+    const bool is_earlier = first == nullptr || std::tie(worker.ended_ms, worker.ended_order) <
+                                                    std::tie(first->ended_ms, first->ended_order);
+    if (is_earlier) first = &worker;
+  }
+  return first;
+}
+
+/// How the rounds before the last one ended, the last ones of them. An attempt that follows one is counted, unless it
+/// is made because nodes came or went.
 std::vector<std::string> tried_in(const Timeline& timeline) {
   std::map<int, std::vector<WorkerSpan>> rounds;
   for (const WorkerSpan& worker : timeline.workers) rounds[worker.round].push_back(worker);
   std::vector<std::string> lines;
-  for (const auto& [round, workers] : rounds) {
-    if (round == rounds.rbegin()->first) break;
-    const auto failed = std::find_if(workers.begin(), workers.end(),
-                                     [](const WorkerSpan& worker) { return worker.fate == WorkerSpan::Fate::kFailed; });
-    const std::string how = failed == workers.end() ? "the nodes of the job have changed"
-                                                    : fmt::format("rank {}: {}", failed->rank, failed->ending);
-    lines.push_back(clean(fmt::format("attempt {}: {}", workers.front().attempt, how)));
+  for (auto next = rounds.begin(); next != rounds.end();) {
+    const std::vector<WorkerSpan>& workers = (next++)->second;
+    if (next == rounds.end()) break;
+    const int attempt = workers.front().attempt;
+    const WorkerSpan* const failed = first_failed(workers);
+    std::string how = "all were stopped";
+    if (failed != nullptr) {
+      how = fmt::format("rank {}: {}", failed->rank, failed->ending);
+    } else if (next->second.front().attempt == attempt) {
+      how = "the nodes of the job have changed";
+    }
+    lines.push_back(clean(fmt::format("attempt {}: {}", attempt, how)));
   }
   if (lines.size() <= kMostAttempts) return lines;
   const std::size_t left_out = lines.size() - kMostAttempts;
@@ -158,12 +178,10 @@ std::string next_command(const KnownOfRun& run, const Explanation& explanation) 
   const std::string& id = run.id;
   if (explanation.state == "waiting" || (run.alive && explanation.quiet.empty())) return "lrun status " + id;
   if (run.alive) return "lrun stack --brief " + id;
-  if (!explanation.log.empty()) return fmt::format("lrun logs {} {} --tail 50", id, explanation.rank);
+  if (explanation.rank >= 0 && !run.log.empty()) return fmt::format("lrun logs {} {} --tail 50", id, explanation.rank);
   const std::optional<RunEnd::Kind> reason = run_end_named(explanation.reason);
-  const bool is_no_mistake = reason == RunEnd::Kind::kStartFailed || reason == RunEnd::Kind::kInterrupted ||
-                             reason == RunEnd::Kind::kGuardDied;
-  const bool can_repeat = run.timeline && !run.timeline->command_line.empty();
-  return (is_no_mistake && can_repeat ? "lrun again " : "lrun report ") + id;
+  const bool is_no_mistake = reason == RunEnd::Kind::kInterrupted || reason == RunEnd::Kind::kGuardDied;
+  return (is_no_mistake && run.can_repeat ? "lrun again " : "lrun report ") + id;
 }
 
 std::string first_line(const Explanation& explanation) {
@@ -230,19 +248,28 @@ bool drop_evidence(std::vector<std::string>& text) {
   return true;
 }
 
-void cut_all(Explanation& explanation, std::size_t most) {
-  std::vector<std::string*> texts{&explanation.run_id, &explanation.reason, &explanation.command, &explanation.host,
-                                  &explanation.error,  &explanation.place,  &explanation.log,     &explanation.quiet,
-                                  &explanation.hint,   &explanation.next};
+void cut_lists(Explanation& explanation, std::size_t most) {
   for (auto* list : {&explanation.text, &explanation.others, &explanation.tried}) {
-    for (std::string& line : *list) texts.push_back(&line);
+    for (std::string& line : *list) line = shortened(line, most);
   }
-  for (std::string* text : texts) *text = shortened(*text, most);
+}
+
+/// All but what is to be typed or opened.
+void cut_all(Explanation& explanation, std::size_t most) {
+  for (std::string* text : {&explanation.reason, &explanation.command, &explanation.host, &explanation.error,
+                            &explanation.place, &explanation.quiet, &explanation.hint}) {
+    *text = shortened(*text, most);
+  }
+  cut_lists(explanation, most);
 }
 
 template <class Render>
 std::string within_bound(Explanation& explanation, Render render) {
+  constexpr std::size_t kMostLineBytes = 120;
   std::string whole = render(explanation);
+  if (whole.size() <= kMostExplanationBytes) return whole;
+  cut_lists(explanation, kMostLineBytes);
+  whole = render(explanation);
   for (std::size_t most = kMostTextBytes; whole.size() > kMostExplanationBytes; whole = render(explanation)) {
     if (drop_evidence(explanation.text)) continue;
     most = most * 3 / 4;
@@ -262,7 +289,8 @@ Explanation explanation_of(const KnownOfRun& run) {
   }
   if (run.timeline) take_timeline(*run.timeline, run, explanation);
   if (explanation.rank >= 0) {
-    explanation.log = terminal_safe(run.log);
+    const std::string log = terminal_safe(run.log);
+    if (log.size() <= kMostLogBytes) explanation.log = log;
     explanation.log_line = run.log_line;
   }
   explanation.next = next_command(run, explanation);
@@ -270,9 +298,12 @@ Explanation explanation_of(const KnownOfRun& run) {
 }
 
 int last_line_with(std::string_view log, std::string_view text) {
-  const std::size_t found = text.empty() ? std::string_view::npos : log.rfind(text);
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+  const std::string_view end = log.substr(log.size() - std::min(log.size(), kMostBytes));
+  const std::size_t found = text.empty() ? std::string_view::npos : end.rfind(text);
   if (found == std::string_view::npos) return 0;
-  return 1 + static_cast<int>(std::count(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(found), '\n'));
+  const auto behind = static_cast<std::ptrdiff_t>(end.size() - found);
+  return 1 + static_cast<int>(std::count(log.begin(), log.end() - behind, '\n'));
 }
 
 std::string explanation_text(Explanation explanation) { return within_bound(explanation, whole_text); }

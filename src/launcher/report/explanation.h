@@ -20,6 +20,7 @@ struct KnownOfRun {
   std::vector<RunStatus> statuses = {};    ///< of its launchers that live
   std::string log = {};                    ///< the log file with the culprit's words; empty: not here
   int log_line = 0;                        ///< in it, from 1 on; 0: not found
+  bool can_repeat = false;                 ///< `lrun again` takes it, here and alone
   std::int64_t now_ms = 0;                 ///< since the epoch
 };
 
@@ -39,7 +40,7 @@ struct Explanation {
   std::string cause;  ///< its class, as in result.json
   std::string error;
   std::string place;  ///< 'train.py:12 in step'
-  std::string log;    ///< as KnownOfRun has it
+  std::string log;    ///< as KnownOfRun has it; empty as well where it has more than a kilobyte
   int log_line = 0;
   std::vector<std::string> text;    ///< lines of the verdict; of a run that lives those of `lrun status`
   std::vector<std::string> others;  ///< what became of ranks: 'ranks 0-1,3: stopped by lrun: SIGTERM'
@@ -54,10 +55,11 @@ struct Explanation {
 /// Pure.
 Explanation explanation_of(const KnownOfRun& run);
 
-/// The line of a log file, from 1 on, that has this text last; 0: none has it. Pure.
+/// The line of a log file, from 1 on, that has this text last; 0: none in its last MiB has it. Pure.
 int last_line_with(std::string_view log, std::string_view text);
 
-/// No text or JSON of an explanation has more bytes; evidence and lists are cut until it fits.
+/// No text or JSON of an explanation has more bytes: lists and evidence are cut until it fits, but never the id of the
+/// run, the log and the next command.
 inline constexpr std::size_t kMostExplanationBytes = 4096;
 
 /// Lines for people and programs that read.

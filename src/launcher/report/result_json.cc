@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/split.h"
 
 namespace lrun::launcher {
 
@@ -24,6 +25,15 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
       json_string(run_id), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code, verdict.restarts,
       verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
       json_string(hint), json_string(text), endings);
+}
+
+std::string hint_in(std::string_view text) {
+  constexpr std::string_view kBegin = "lrun: hint: ";
+  std::string hint;
+  for (const std::string& line : split_lines(text)) {
+    if (line.starts_with(kBegin)) hint = line.substr(kBegin.size());
+  }
+  return hint;
 }
 
 std::optional<FailureRecord> culprit_in(std::string_view result_json) {

@@ -16,6 +16,9 @@ namespace lrun::launcher {
 std::string result_json(const std::string& run_id, const Verdict& verdict, const std::vector<FailureRecord>& records,
                         const std::string& text, const std::string& hint);
 
+/// The last hint in a text without colour; may be empty. Pure.
+std::string hint_in(std::string_view text);
+
 /// The worker to blame, from result.json. Empty: it names none, or is of another version.
 std::optional<FailureRecord> culprit_in(std::string_view result_json);
 

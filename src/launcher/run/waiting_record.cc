@@ -32,7 +32,8 @@ void WaitingRecord::keep(const LaunchPlan& plan, const Verdict& verdict, const s
   control_.reset();
   events_.run_started(plan, {}, {}, {}, remembered_command_line(), "");
   events_.run_ended(verdict);
-  (void)replace_file(directory_.folder(), "result.json", result_json(plan.run_id, verdict, {}, text, ""), 0600);
+  (void)replace_file(directory_.folder(), "result.json", result_json(plan.run_id, verdict, {}, text, hint_in(text)),
+                     0600);
   try {
     directory_.begin();
     is_kept_ = true;

@@ -11,6 +11,7 @@
 namespace lrun::launcher {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -85,6 +86,51 @@ TEST(Explanation, TellsHowEarlierAttemptsEnded) {
   EXPECT_THAT(explanation.others, IsEmpty()) << "only the last attempt's, and not the culprit";
 }
 
+TEST(Explanation, NamesTheRankThatFailedFirstInAnEarlierAttempt) {
+  KnownOfRun run = a_failed_run();
+  run.timeline->workers = {ended(0, "exited with code 5", Fate::kFailed), ended(1, "exited with code 7", Fate::kFailed),
+                           ended(1, "exited with code 7", Fate::kFailed, 1)};
+  run.timeline->workers[0].ended_order = 9;
+  run.timeline->workers[1].ended_order = 8;
+  EXPECT_THAT(explanation_of(run).tried, ElementsAre("attempt 0: rank 1: exited with code 7"));
+}
+
+TEST(Explanation, SaysThatNodesChangedOnlyWhereTheNextAttemptIsNotCounted) {
+  KnownOfRun run = a_failed_run();
+  const std::string stopped = "stopped by lrun: SIGTERM";
+  run.timeline->workers = {ended(0, stopped, Fate::kStopped, 0), ended(0, stopped, Fate::kStopped, 1),
+                           ended(0, stopped, Fate::kStopped, 2)};
+  run.timeline->workers[2].attempt = 1;
+  EXPECT_THAT(explanation_of(run).tried,
+              ElementsAre("attempt 0: all were stopped", "attempt 1: the nodes of the job have changed"));
+}
+
+TEST(Explanation, RepeatsOnlyARunThatIsNoMistakeAndCanBeRepeated) {
+  const auto next_after = [](RunEnd::Kind kind, bool can_repeat) {
+    const std::string result = result_json(kRun, {.end = {.kind = kind}}, {}, "", "");
+    return explanation_of({.id = kRun, .result_json = result, .can_repeat = can_repeat}).next;
+  };
+  EXPECT_THAT(next_after(RunEnd::Kind::kInterrupted, true), HasSubstr("lrun again "));
+  EXPECT_THAT(next_after(RunEnd::Kind::kInterrupted, false), HasSubstr("lrun report "));
+  EXPECT_THAT(next_after(RunEnd::Kind::kStartFailed, true), HasSubstr("lrun report "));
+}
+
+TEST(Explanation, KeepsTheCulpritsLinesBeforeThoseOfOthers) {
+  std::string text = "lrun: error: rank 1 failed\n";
+  for (int line = 0; line < 8; ++line) text += "  | line " + std::to_string(line) + "\n";
+  KnownOfRun run = a_failed_run(text);
+  for (int rank = 3; rank < 9; ++rank) {
+    run.timeline->workers.push_back(ended(rank, std::string(390, 'x') + std::to_string(rank), Fate::kFailed));
+    run.timeline->workers.push_back(ended(rank, std::string(390, 'x'), Fate::kFailed, -rank));
+  }
+  run.log = "/logs/" + std::string(1000, 'l') + "/stderr.log";
+  for (const std::string& whole : {explanation_text(explanation_of(run)), explanation_json(explanation_of(run))}) {
+    EXPECT_LE(whole.size(), kMostExplanationBytes);
+    EXPECT_THAT(whole, AllOf(HasSubstr("  | line 0"), HasSubstr("  | line 7"), HasSubstr(run.log),
+                             HasSubstr(explanation_of(run).next)));
+  }
+}
+
 TEST(Explanation, NamesQuietRanksOfARunThatGoesOn) {
   KnownOfRun run{.id = kRun, .alive = true, .timeline = a_failed_run().timeline, .now_ms = 61'000};
   run.statuses = {{.run_id = kRun,
@@ -129,13 +175,22 @@ TEST(Explanation, IsBoundedForTextsOfAnyone) {
     EXPECT_EQ(whole.find('\x1b'), std::string::npos);
     EXPECT_EQ(whole.find('\xff'), std::string::npos);
   }
-  EXPECT_EQ(nlohmann::json::parse(explanation_json(explanation_of(run)))["rank"], 1);
+  const auto json = nlohmann::json::parse(explanation_json(explanation_of(run)));
+  EXPECT_EQ(json["rank"], 1);
+  EXPECT_EQ(json["next"], "lrun logs 20260102-030405-abcdef 1 --tail 50");
+}
+
+TEST(Explanation, FindsTheLastHintOfAText) {
+  EXPECT_EQ(hint_in("lrun: error: no\nlrun: hint: one\nlrun: hint: two\n"), "two");
+  EXPECT_EQ(hint_in("lrun: error: no\n"), "");
 }
 
 TEST(Explanation, FindsTheLastLineThatHasAText) {
   EXPECT_EQ(last_line_with("a\nboom\nb\nboom\n", "boom"), 4);
   EXPECT_EQ(last_line_with("boom", "boom"), 1);
   EXPECT_EQ(last_line_with("boom", ""), 0);
+  EXPECT_EQ(last_line_with(std::string(std::size_t{2} << 20U, '\n') + "boom\n", "boom"), (2 << 20) + 1);
+  EXPECT_EQ(last_line_with("boom" + std::string(std::size_t{2} << 20U, '\n'), "boom"), 0) << "it went on after that";
   EXPECT_EQ(last_line_with("", "boom"), 0);
 }
 
