@@ -66,17 +66,34 @@ TEST_F(Mpirun, ThatIsKilledTakesItsLaunchersAlong) {
   }
 }
 
+/// A launcher that is still in its task shows that the watchers have seen the end of mpirun.
 TEST_F(Mpirun, ThatIsKilledLeavesALauncherThatHasLeftItsTask) {
-  std::ofstream(path("leave")) << "setsid \"$@\" &\n";
-  const std::string go = path("go");
-  LrunProcess mpirun(shell("echo ready; until [ -e " + go + " ]; do sleep 0.01; done; echo went on"),
-                     options({{"TASK", "sh " + path("leave")}}));
-  ASSERT_TRUE(mpirun.read_until([&] { return count(mpirun.out(), "ready") == 4; })) << mpirun.err();
-  mpirun.signal(SIGKILL);
-  std::ofstream(go) << "go";
-  (void)mpirun.wait();
-  EXPECT_EQ(count(mpirun.out(), "went on"), 4U) << mpirun.err();
-  EXPECT_TRUE(eventually([&] { return mpirun.processes().empty(); }));
+  constexpr const char* kTwoTasks = R"sh(#!/bin/sh
+export LAUNCHER=$1 FOLDER=$2
+task="env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1"
+$task sh -c '"$LAUNCHER" sh -c "echo ready; exec sleep 1000"; exit $?' &
+$task sh $FOLDER/leave "$LAUNCHER" sh -c 'echo ready; until [ -e "$FOLDER"/go ]; do sleep 0.01; done; echo went on' &
+wait $!
+echo has left
+wait
+)sh";
+  write_program("mpirun", kTwoTasks);
+  std::ofstream(path("stays")) << "\"$@\"\ncode=$?\nexit $code\n";
+  for (const std::string& start : {std::string("setsid"), "nohup sh " + path("stays")}) {
+    for (const char* const event : {"leave-now", "go"}) std::filesystem::remove(path(event));
+    std::ofstream(path("leave")) << start << " \"$@\" &\nuntil [ -e $FOLDER/leave-now ]; do sleep 0.01; done\n";
+    LrunProcess mpirun({LRUN_PROGRAM, folder_.path().string()}, options());
+    ASSERT_TRUE(mpirun.read_until([&] { return count(mpirun.out(), "ready") == 2; })) << mpirun.err();
+    std::ofstream(path("leave-now")) << "";
+    ASSERT_TRUE(mpirun.read_until([&] { return contains(mpirun.out(), "has left"); })) << mpirun.err();
+    mpirun.signal(SIGKILL);
+    ASSERT_TRUE(mpirun.read_until([&] { return contains(mpirun.err(), "SIGTERM"); })) << mpirun.err();
+    std::ofstream(path("go")) << "";
+    (void)mpirun.wait();
+    EXPECT_EQ(count(mpirun.out(), "went on"), 1U) << mpirun.err();
+    EXPECT_EQ(count(mpirun.err(), "which started the tasks here, is gone"), 1U) << mpirun.err();
+    EXPECT_TRUE(eventually([&] { return mpirun.processes().empty(); }));
+  }
 }
 
 TEST_F(Mpirun, ShowsThePlanOnce) {

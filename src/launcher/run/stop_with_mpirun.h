@@ -9,8 +9,9 @@
 namespace lrun::launcher {
 
 /// Ends this launcher, as TERM does, when the process is gone that mpirun, jsrun or flux has on this host for its
-/// tasks: where that is killed, they live on. Does nothing for a launcher that has left the task (nohup in a script
-/// that ends, setsid, tmux), and without pidfds.
+/// tasks: where that is killed, they live on. A stop that goes on keeps its grace period. Does nothing for a launcher
+/// that has left the task (nohup in a script that ends, setsid, tmux), where the environment of a process in between
+/// cannot be read, and without pidfds.
 class StopWithMpirun {
  public:
   /// Everything must outlive this.
