@@ -80,13 +80,16 @@ bool is_unknown_to(const ProgramText& text, std::string option, const ReadProgra
 bool is_refusal_of(std::string_view line, const std::string& option) {
   constexpr std::array<std::string_view, 6> kWords{"nrecogni",  "nknown",       "o such option",
                                                    "nexpected", "not expected", "nvalid option"};
-  const std::size_t end = std::min(line.find(option), line.size()) + option.size();
-  if (end > line.size() ||
-      (end < line.size() && std::string_view(" =',:\"").find(line[end]) == std::string_view::npos)) {
-    return false;
+  const auto is_edge = [line](std::size_t at) {  // also before the line and behind it
+    return at >= line.size() || std::string_view(" =',:\"").find(line[at]) != std::string_view::npos;
+  };
+  std::size_t at = line.find(option);
+  while (at != std::string_view::npos && !(is_edge(at - 1) && is_edge(at + option.size()))) {
+    at = line.find(option, at + 1);
   }
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](std::string_view words) { return line.find(words) != std::string_view::npos; });
+  return at != std::string_view::npos && std::any_of(kWords.begin(), kWords.end(), [&](std::string_view words) {
+           return line.find(words) != std::string_view::npos;
+         });
 }
 
 /// '--log-dir', '-n', '-np'.

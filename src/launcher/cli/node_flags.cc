@@ -103,7 +103,12 @@ void set_address(const GivenValue& given, LaunchRequest& request) {
   }
   const std::size_t colon = host.find(':');
   if (colon != std::string::npos && colon == host.rfind(':')) {
-    refuse(given, "no name of a host", "the port stands in '--master-port " + host.substr(colon + 1) + "'");
+    const bool has_port = field == &RendezvousRequest::master_addr;
+    GivenValue port = given;
+    port.origin.replace(port.origin.size() - 4, 4, given.source == Source::kEnvironment ? "PORT" : "port");
+    refuse(given, "no name of a host",
+           has_port ? "the port stands in '" + port.as_written_with(host.substr(colon + 1)) + "'"
+                    : "leave the port out: '" + given.as_written_with(host.substr(0, colon)) + "'");
   }
   request.rendezvous.*field = setting(given, std::move(host));
 }

@@ -1,6 +1,7 @@
 #include "plan/output_plan.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/split.h"
 #include "base/user_error.h"
@@ -16,6 +17,15 @@ bool shows(const OutputPlan& plan, const WorkerPlan& worker) {
   if (plan.console.value == ConsoleMode::kRank0 && worker.rank != 0) return false;
   return plan.local_ranks.empty() ||
          std::find(plan.local_ranks.begin(), plan.local_ranks.end(), worker.local_rank) != plan.local_ranks.end();
+}
+
+/// 'rank' is a word before the end, a bracket or a colon.
+bool lacks_rank(const std::string& text) {
+  const std::size_t at = text.find("rank");
+  if (at == std::string::npos) return false;
+  if (at > 0 && std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) return false;
+  const std::size_t next = text.find_first_not_of(' ', at + 4);
+  return next == std::string::npos || std::string_view("])}>|:").find(text[next]) != std::string_view::npos;
 }
 
 }  // namespace
@@ -52,9 +62,13 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
 std::string warn_about_emptied_prefix(const std::string& prefix_template) {
   const std::string text = lower_case(prefix_template);
   const auto has = [&text](const char* words) { return text.find(words) != std::string::npos; };
-  if (has("$") || !(has("[]") || has("()") || has("rank"))) return {};
-  return "the prefix '" + prefix_template +
-         "' is that of all ranks: put the template in single quotes, outside of which a shell replaces '${rank}'";
+  if (has("$")) return {};
+  const std::string begin = "the prefix '" + prefix_template + "' is that of all ranks: ";
+  for (const std::string name : {"rank", "local_rank"}) {
+    if (has(("{" + name + "}").c_str())) return begin + "write '${" + name + "}' for '{" + name + "}'";
+  }
+  if (!(has("[]") || has("()") || lacks_rank(text))) return {};
+  return begin + "put the template in single quotes, outside of which a shell replaces '${rank}'";
 }
 
 std::string name_of_console(const OutputPlan& plan) {

@@ -62,6 +62,11 @@ TEST(MisplacedOption, ThatTheProgramRefusesIsHintedAt) {
   EXPECT_EQ(hint_about_refused_option(record, "a.py", {"a.py", "-n", "4"}),
             "for lrun's own '-n' write it before PROGRAM: 'lrun -n … a.py'");
   EXPECT_EQ(hint_about_refused_option(record, "a.py", {"a.py", "-", "4"}), "");
+  const std::vector<std::string> of_both{"a.py", "-n", "4", "--top-n", "5"};
+  record.evidence = {"a.py: error: unrecognized arguments: --top-n 5"};
+  EXPECT_EQ(hint_about_refused_option(record, "a.py", of_both), "") << "the end of another option";
+  record.evidence = {"a.py: error: unrecognized arguments: --top-n 5 -n 4"};
+  EXPECT_NE(hint_about_refused_option(record, "a.py", of_both), "");
 }
 
 TEST(MisplacedOption, IsFineInARunOfSeveralWorkersOrOfAGivenNumber) {

@@ -54,12 +54,12 @@ TEST(NodeFlags, RefuseAUrlAndNameTheEndpointInIt) {
 }
 
 TEST(NodeFlags, RefuseAPortBehindAnAddressInARunOfAnySize) {
-  for (const std::string option : {"--master-addr", "--local-addr"}) {
-    EXPECT_EQ(refusal({"--num-nodes=2", option, "node0:29500", "p"}),
-              "lrun: error: '" + option +
-                  " node0:29500': no name of a host\n"
-                  "lrun: hint: the port stands in '--master-port 29500'\n");
-  }
+  EXPECT_EQ(refusal({"--num-nodes=2", "--master_addr", "node0:29500", "p"}),
+            "lrun: error: '--master_addr node0:29500': no name of a host\n"
+            "lrun: hint: the port stands in '--master_port 29500'\n");
+  EXPECT_EQ(refusal({"--num-nodes=2", "--local-addr", "node0:29500", "p"}),
+            "lrun: error: '--local-addr node0:29500': no name of a host\n"
+            "lrun: hint: leave the port out: '--local-addr node0'\n");
 }
 
 TEST(NodeFlags, RefuseBracketsAroundAnythingButAnAddress) {

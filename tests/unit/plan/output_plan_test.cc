@@ -37,9 +37,12 @@ std::string route(const OutputPlan& plan, int local_rank, LogStream stream = Log
 TEST(OutputPlan, WarnsOfAPrefixThatAShellHasEmptied) {
   for (const char* const text : {"[] ", "(): ", "[rank ] ", "Rank:"})
     EXPECT_NE(warn_about_emptied_prefix(text), "") << text;
-  for (const char* const text : {"", "[${rank}] ", "[$rank] ", "> ", "job7: ", "[rank${local_rank}]"}) {
+  for (const char* const text :
+       {"", "[${rank}] ", "[$rank] ", "> ", "job7: ", "ranker: ", "frank: ", "[rank${local_rank}]"}) {
     EXPECT_EQ(warn_about_emptied_prefix(text), "") << text;
   }
+  EXPECT_EQ(warn_about_emptied_prefix("{rank}: "),
+            "the prefix '{rank}: ' is that of all ranks: write '${rank}' for '{rank}'");
 }
 
 TEST(OutputPlan, LrunTakesEverythingOver) {
