@@ -290,36 +290,42 @@ const HintRule* find_hint(std::string_view line) {
 
 namespace {
 
+/// They differ by at most one letter, or two that are swapped.
+bool is_one_edit_away(std::string_view one, std::string_view other) {
+  while (!one.empty() && !other.empty() && one.front() == other.front()) one.remove_prefix(1), other.remove_prefix(1);
+  while (!one.empty() && !other.empty() && one.back() == other.back()) one.remove_suffix(1), other.remove_suffix(1);
+  const bool are_swapped = one.size() == 2 && other.size() == 2 && one[0] == other[1] && one[1] == other[0];
+  return are_swapped || (one.size() <= 1 && other.size() <= 1);
+}
+
 /// The variable that lrun sets and that is meant by the name in "KeyError: 'LOCAL_RNAK'"; empty: none.
-std::string variable_meant_in(std::string_view error) {
+std::string_view variable_meant_in(std::string_view error) {
   struct Name {
     std::string_view theirs;
     std::string_view ours;
   };
   constexpr Name kNames[] = {{"RANK", "RANK"},
-                             {"GLOBAL_RANK", "RANK"},  // else near LOCAL_RANK
+                             {"GLOBAL_RANK", "RANK"},
                              {"LOCAL_RANK", "LOCAL_RANK"},
                              {"NODE_RANK", "NODE_RANK"},
                              {"WORLD_SIZE", "WORLD_SIZE"},
                              {"LOCAL_WORLD_SIZE", "LOCAL_WORLD_SIZE"},
                              {"MASTER_ADDR", "MASTER_ADDR"},
-                             {"MASTER_HOST", "MASTER_ADDR"},  // else near MASTER_PORT
+                             {"MASTER_ADDRESS", "MASTER_ADDR"},
+                             {"MASTER_HOST", "MASTER_ADDR"},
                              {"MASTER_PORT", "MASTER_PORT"}};
   constexpr std::string_view kBefore = "KeyError: '";
   if (!error.starts_with(kBefore)) return {};
-  std::vector<std::string> names;
-  for (const Name& name : kNames) names.emplace_back(name.theirs);
   const std::string_view rest = error.substr(kBefore.size());
-  const auto nearest = nearest_word(rest.substr(0, rest.find('\'')), names);
-  if (!nearest) return {};
-  return std::string(std::find_if(std::begin(kNames), std::end(kNames), [&](const Name& name) {
-                       return name.theirs == *nearest;
-                     })->ours);
+  const std::string_view written = rest.substr(0, rest.find('\''));
+  const auto* const meant = std::find_if(std::begin(kNames), std::end(kNames),
+                                         [&](const Name& name) { return is_one_edit_away(name.theirs, written); });
+  return meant == std::end(kNames) ? std::string_view() : meant->ours;
 }
 
 /// The hint of a rule, or a better one for what the worker's error names.
 std::string hint_of(const HintRule& rule, const FailureRecord& record) {
-  const std::string meant = rule.name == "missing-variable" ? variable_meant_in(record.error) : std::string();
+  const std::string_view meant = rule.name == "missing-variable" ? variable_meant_in(record.error) : "";
   return meant.empty() ? std::string(rule.hint) : did_you_mean(meant) + " lrun sets it for each worker";
 }
 

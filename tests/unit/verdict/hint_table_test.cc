@@ -138,7 +138,10 @@ TEST(HintFor, OfAVariableThatIsNearOneOfARankNamesThat) {
   EXPECT_EQ(hint_of("LOCAL_RNAK"), "did you mean 'LOCAL_RANK'? lrun sets it for each worker");
   EXPECT_TRUE(hint_of("MASTER_ADDRESS").starts_with("did you mean 'MASTER_ADDR'?"));
   EXPECT_TRUE(hint_of("GLOBAL_RANK").starts_with("did you mean 'RANK'?"));
-  EXPECT_TRUE(hint_of("DATA_DIR").starts_with("the environment lacks this variable"));
+  EXPECT_TRUE(hint_of("MASTER_HOST").starts_with("did you mean 'MASTER_ADDR'?"));
+  for (const char* const other : {"DATA_DIR", "LORA_RANK", "MODEL_RANK"}) {
+    EXPECT_TRUE(hint_of(other).starts_with("the environment lacks this variable")) << other;
+  }
   FailureRecord of_a_table;
   of_a_table.error = "KeyError: 'RNAK'";
   EXPECT_EQ(hint_for(of_a_table), "");
