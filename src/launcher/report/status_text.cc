@@ -83,8 +83,8 @@ std::vector<std::string> without_python_and_folders(const std::vector<std::strin
   std::vector<std::string> words = of_python ? parts_of_python(argv).program : argv;
   if (words.empty()) return argv;
   for (std::string& word : words) {
-    const bool is_path = !word.starts_with('-') && !word.ends_with('/') && shell_line({word}) == word;
-    if (is_path) word.erase(0, word.rfind('/') + 1);
+    const bool is_path = &word == &words.front() || word.starts_with('/') || word.starts_with("./");
+    if (is_path && !word.ends_with('/') && shell_line({word}) == word) word.erase(0, word.rfind('/') + 1);
   }
   return words;
 }

@@ -82,6 +82,14 @@ TEST(RunsText, NamesTheProgramWhereItsFolderHasNoRoom) {
             "a    -     -        ok      train.py --lr=1\n");
 }
 
+TEST(RunsText, KeepsTheValuesOfACommandThatIsShortened) {
+  RunSummary run{.id = "a", .result = "ok", .argv = {"/opt/venv/bin/python", "-u", "src/train.py", "/data/x"}};
+  run.argv.insert(run.argv.end(), {"--ratio", "1/2", "data.root=/data/x", "s3://b/k"});
+  EXPECT_EQ(runs_text({run}, 88),
+            "RUN  BEGAN (UTC)  TOOK  WORKERS  RESULT  COMMAND\n"
+            "a    -            -     -        ok      train.py x --ratio 1/2 data.root=/data/x s3://…\n");
+}
+
 TEST(RunsText, HasAColumnForJobsWhereARunHasOne) {
   EXPECT_EQ(runs_text({{.id = "a", .result = "ok", .job = "31.0"}, {.id = "b", .result = "ok"}}),
             "RUN  JOB   BEGAN (UTC)  TOOK  WORKERS  RESULT  COMMAND\n"
