@@ -133,7 +133,7 @@ void JobContext::received(const LauncherMessage& message) {
     case Kind::kEnded:
       watch.reset();
       link->close();
-      return end(message.text);
+      return end(message.text, true);
     case Kind::kResize:
       if (is_of_round) events->resized(message.node, message.text);
       return;
@@ -196,8 +196,9 @@ void JobContext::give_up(const std::string& why, const std::string& hint) {
   report();
 }
 
-void JobContext::end(const std::string& why) {
-  const auto report = [this, reason = why] { events->ended(reason); };  // a copy: it may belong to the state that ends
+void JobContext::end(const std::string& why, bool by_leader) {
+  // A copy: it may belong to the state that ends here.
+  const auto report = [this, reason = why, by_leader] { events->ended(reason, by_leader); };
   enter<Over>();
   report();
 }

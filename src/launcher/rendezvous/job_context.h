@@ -75,7 +75,7 @@ class JobContext {
   /// No leader is in reach: the end for this launcher.
   void give_up(const std::string& why, const std::string& hint);
   /// The job is over for this launcher.
-  void end(const std::string& why);
+  void end(const std::string& why, bool by_leader = false);
   /// The leader of a round is lost. The round stops, and each node judges what it knows. The state may be another one
   /// afterwards, as events call the Job.
   void lose_leader(const std::string& node, const std::string& how);

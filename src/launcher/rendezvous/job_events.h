@@ -36,7 +36,8 @@ class JobEvents {
   /// The round is over everywhere: `report` was made of those of all nodes.
   virtual void over(const std::string& /*report*/) {}
   /// The job is over for this node, and nothing more comes. Empty `why`: it succeeded without this node.
-  virtual void ended(const std::string& /*why*/) {}
+  /// \param by_leader  which has told all of its nodes
+  virtual void ended(const std::string& /*why*/, bool /*by_leader*/) {}
   /// Stop the workers, and be ready for the next round: the leader is lost, and the others look for another one.
   virtual void leaderless(const std::string& /*how*/, std::int64_t /*heard_ns*/) {}
   /// The rendezvous is served here, and a launcher that came was not admitted, or was with a warning.

@@ -198,9 +198,9 @@ void JobObserver::resized(const std::string& node, const std::string& text) {
 
 /// Too few nodes are left and none has come, or one cannot go on. It may come while workers are stopped for the loss
 /// that led to it.
-void JobObserver::ended(const std::string& why) {
+void JobObserver::ended(const std::string& why, bool by_leader) {
   if (state_ == State::kDone) return;
-  all_were_told_ = !alone_;
+  all_were_told_ = by_leader && !alone_;
   alone_ = true;
   if (!round_.loss) round_.loss = NodeLoss{{.kind = RunEnd::Kind::kNodeLost, .node = "the job"}};
   round_.loss->end.who = round_.loss_text + (round_.loss_text.empty() ? "" : "; ") + why;

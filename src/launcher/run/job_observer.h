@@ -87,7 +87,7 @@ class JobObserver : public PassingObserver, private JobEvents {
   void lost(const std::string& node, const std::string& how, std::int64_t heard_ns, const std::string& spare) override;
   void resized(const std::string& node, const std::string& text) override;
   void over(const std::string& report) override;
-  void ended(const std::string& why) override;
+  void ended(const std::string& why, bool by_leader) override;
   void leaderless(const std::string& how, std::int64_t heard_ns) override;
   void rejected(const std::string& line) override { calls_.warn(line); }
   void not_published(const std::string& why) override;

@@ -110,7 +110,7 @@ class RendezvousWait : public JobEvents {
     end({.why_not = how});
   }
   void over(const std::string& report) override { end({.report = report}); }
-  void ended(const std::string& why) override { end({.why_not = why, .not_needed = true}); }
+  void ended(const std::string& why, bool /*by_leader*/) override { end({.why_not = why, .not_needed = true}); }
   void rejected(const std::string& line) override { output_.sink.warn(line); }
   void redirected(const std::string& text) override { output_.sink.note(text); }
 

@@ -63,7 +63,7 @@ class FailureNotice : private JobEvents {
     loop_.stop();
   }
   void over(const std::string& /*report*/) override { delivered(); }
-  void ended(const std::string& /*why*/) override { delivered(); }
+  void ended(const std::string& /*why*/, bool /*by_leader*/) override { delivered(); }
   void delivered() {
     is_delivered_ = true;
     loop_.stop();

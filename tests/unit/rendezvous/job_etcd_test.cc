@@ -109,7 +109,7 @@ class JobInEtcd : public ::testing::Test, protected JobEvents {
             const std::string& /*spare*/) override {
     told_ += "lost; ";
   }
-  void ended(const std::string& why) override { told_ += "ended: " + why, loop_.stop(); }
+  void ended(const std::string& why, bool /*by_leader*/) override { told_ += "ended: " + why, loop_.stop(); }
   void leaderless(const std::string& /*how*/, std::int64_t /*heard_ns*/) override {
     told_ += "leaderless; ";
     on_leaderless_();

@@ -50,7 +50,7 @@ class Launcher : public JobEvents {
     tell("over " + report);
     job_.ready(0, "");
   }
-  void ended(const std::string& why) override {
+  void ended(const std::string& why, bool /*by_leader*/) override {
     tell("ended " + why);
     end();
   }

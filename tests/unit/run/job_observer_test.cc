@@ -262,7 +262,7 @@ TEST_F(JobObserverTest, AUserWhoWantsTheEndWhileTheOthersRunStopsThem) {
 }
 
 TEST_F(JobObserverTest, TheJobThatIsOverStopsThisNode) {
-  others().ended("no other node has come in 1m");
+  others().ended("no other node has come in 1m", true);
   EXPECT_TRUE(observer().is_alone());
   EXPECT_EQ(stopped.who, "no other node has come in 1m");
 }
@@ -272,7 +272,7 @@ TEST_F(JobObserverTest, AfterItsEndNothingIsHeard) {
   EXPECT_EQ(job.calls.back(), "leave: ");
   others().lost("n2", "silence", 7, "");
   others().leaderless("x", 7);
-  others().ended("x");
+  others().ended("x", true);
   EXPECT_EQ(stopped.kind, Kind::kSucceeded);
   EXPECT_THAT(notes, IsEmpty());
 }
@@ -309,8 +309,9 @@ TEST_F(JobObserverTest, TheNextNodeSpeaksWhereTheFirstIsGone) {
   EXPECT_TRUE(speaks_after(1, has_no_leader));
   EXPECT_FALSE(speaks_after(2, is_lost));
   EXPECT_FALSE(speaks_after(1, other_is_lost));
-  EXPECT_FALSE(speaks_after(1, [](JobEvents& events) { events.ended("not enough nodes"); }))
+  EXPECT_FALSE(speaks_after(1, [](JobEvents& events) { events.ended("not enough nodes", true); }))
       << "the first was told, too";
+  EXPECT_TRUE(speaks_after(1, [](JobEvents& events) { events.ended("not let in", false); }));
 }
 
 TEST_F(JobObserverTest, ALostNodeStopsThoseOfThisNodeAsFarAsItKnows) {
