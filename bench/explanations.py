@@ -133,7 +133,7 @@ def explain(folder, environment, *options):
 
 
 def faults_of(failure, text, found):
-    """What is wrong with an explanation, in words."""
+    """The faults of an explanation, in words."""
     wrong = []
     told = text + found["error"]
     if not re.search(failure.error, told):

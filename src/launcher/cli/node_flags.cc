@@ -104,7 +104,7 @@ void set_address(const GivenValue& given, LaunchRequest& request) {
   const std::size_t colon = host.find(':');
   if (colon != std::string::npos && colon == host.rfind(':')) {
     const bool has_port = field == &RendezvousRequest::master_addr;
-    GivenValue port = given;
+    GivenValue port = given;  // 'addr' ends all names of the option
     port.origin.replace(port.origin.size() - 4, 4, given.source == Source::kEnvironment ? "PORT" : "port");
     refuse(given, "no name of a host",
            has_port ? "the port stands in '" + port.as_written_with(host.substr(colon + 1)) + "'"

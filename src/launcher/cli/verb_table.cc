@@ -219,8 +219,7 @@ constexpr Verb kVerbs[] = {
     {"explain", VerbRequest::Kind::kExplain, "why a run ended, and what to type next",
      "Says in at most 4 kB why a run ended: the cause, the rank to blame, its place and last lines, what became of the "
      "others, how earlier attempts ended, and what to type next. Words that look like secrets are left out. Of a run "
-     "that "
-     "goes on it says which ranks are quiet. The default RUN is the last one.",
+     "that goes on it says which ranks are quiet. The default RUN is the last one.",
      kJsonAlone, "[RUN]", take_run},
     {"again", VerbRequest::Kind::kAgain, "run the last run's command line again",
      "Runs the command line of a run again, in the directory in which it was typed, with the environment of now. The "

@@ -77,7 +77,8 @@ std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
   return text;
 }
 
-/// What tells runs apart where little fits: 'train.py --lr 1' of '/usr/bin/python3 -u /home/me/train.py --lr 1'.
+/// The words that tell runs apart where little fits: 'train.py --lr 1' of '/usr/bin/python3 -u /home/me/train.py --lr
+/// 1'.
 std::vector<std::string> without_python_and_folders(const std::vector<std::string>& argv) {
   const bool of_python = !argv.empty() && is_python(argv.front());
   std::vector<std::string> words = of_python ? parts_of_python(argv).program : argv;

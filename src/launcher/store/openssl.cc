@@ -42,23 +42,16 @@ struct Finder {
   }
 };
 
-void find_library(OpensslEntryPoints& points, Finder& finder) {
+void find_errors(OpensslErrors& points, Finder& finder) {
   finder.find(points.version, "OpenSSL_version_num");
   finder.find(points.init, "OPENSSL_init_ssl");
   finder.find(points.clear_errors, "ERR_clear_error");
   finder.find(points.first_error, "ERR_peek_error");
   finder.find(points.last_error, "ERR_peek_last_error");
   finder.find(points.error_reason, "ERR_reason_error_string");
-  finder.find(points.memory, "BIO_s_mem");
-  finder.find(points.new_bio, "BIO_new");
-  finder.find(points.bio_of, "BIO_new_mem_buf");
-  finder.find(points.free_bio, "BIO_free");
-  finder.find(points.bio_control, "BIO_ctrl");
-  finder.find(points.bio_write, "BIO_write");
-  finder.find(points.bio_read, "BIO_read_ex");
 }
 
-void find_context(OpensslEntryPoints& points, Finder& finder) {
+void find_contexts(OpensslContexts& points, Finder& finder) {
   finder.find(points.client_method, "TLS_client_method");
   finder.find(points.new_context, "SSL_CTX_new");
   finder.find(points.free_context, "SSL_CTX_free");
@@ -73,7 +66,7 @@ void find_context(OpensslEntryPoints& points, Finder& finder) {
   finder.find(points.use_key, "SSL_CTX_use_PrivateKey");
 }
 
-void find_connection(OpensslEntryPoints& points, Finder& finder) {
+void find_connections(OpensslConnections& points, Finder& finder) {
   finder.find(points.new_ssl, "SSL_new");
   finder.find(points.free_ssl, "SSL_free");
   finder.find(points.set_bios, "SSL_set_bio");
@@ -88,6 +81,9 @@ void find_connection(OpensslEntryPoints& points, Finder& finder) {
   finder.find(points.read, "SSL_read_ex");
   finder.find(points.write, "SSL_write_ex");
   finder.find(points.alert_text, "SSL_alert_desc_string_long");
+}
+
+void find_chains(OpensslChains& points, Finder& finder) {
   finder.find(points.set_flags, "X509_VERIFY_PARAM_set_flags");
   finder.find(points.set_host_flags, "X509_VERIFY_PARAM_set_hostflags");
   finder.find(points.want_address, "X509_VERIFY_PARAM_set1_ip_asc");
@@ -100,7 +96,17 @@ void find_connection(OpensslEntryPoints& points, Finder& finder) {
   finder.find(points.verify_text, "X509_verify_cert_error_string");
 }
 
-void find_certificates(OpensslEntryPoints& points, Finder& finder) {
+void find_memory(OpensslMemory& points, Finder& finder) {
+  finder.find(points.memory, "BIO_s_mem");
+  finder.find(points.new_bio, "BIO_new");
+  finder.find(points.bio_of, "BIO_new_mem_buf");
+  finder.find(points.free_bio, "BIO_free");
+  finder.find(points.bio_control, "BIO_ctrl");
+  finder.find(points.bio_write, "BIO_write");
+  finder.find(points.bio_read, "BIO_read_ex");
+}
+
+void find_certificates(OpensslCertificates& points, Finder& finder) {
   finder.find(points.read_certificate, "PEM_read_bio_X509");
   finder.find(points.read_key, "PEM_read_bio_PrivateKey");
   finder.find(points.free_certificate, "X509_free");
@@ -130,9 +136,11 @@ Opened open() {
   Finder finder{open_library(why_not)};
   if (finder.library == nullptr) return {{}, "TLS needs OpenSSL 3 or 1.1.1: " + why_not};
   OpensslEntryPoints points;
-  find_library(points, finder);
-  find_context(points, finder);
-  find_connection(points, finder);
+  find_errors(points, finder);
+  find_contexts(points, finder);
+  find_connections(points, finder);
+  find_chains(points, finder);
+  find_memory(points, finder);
   find_certificates(points, finder);
   if (finder.missing == nullptr) return {points, {}};
   return {{}, std::string("TLS needs OpenSSL 3 or 1.1.1: that of this system has no ") + finder.missing + "()"};

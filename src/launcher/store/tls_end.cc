@@ -2,12 +2,11 @@
 // Called by TlsSession.
 #include "store/tls_end.h"
 
-#include <arpa/inet.h>
-
 #include <array>
 #include <limits>
 #include <utility>
 
+#include "base/numeric_address.h"
 #include "store/certificate_text.h"
 
 namespace lrun::launcher {
@@ -18,12 +17,6 @@ using Openssl = OpensslEntryPoints;
 constexpr char kAlertRecord = 21;
 constexpr char kHandshakeRecord = 22;
 constexpr char kMajorVersion = 3;
-
-bool is_address(const std::string& host) {
-  std::array<unsigned char, 16> bytes{};
-  return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1;
-}
 
 }  // namespace
 
@@ -75,7 +68,7 @@ bool TlsEnd::expect_host() {
   // An authority between the host's and the root's may be the one that is trusted, as with etcd's own client.
   openssl_.set_flags(wanted, Openssl::kTrustPartialChain);
   openssl_.set_host_flags(wanted, Openssl::kWholeWildcardsInSubjectAltNames);
-  if (is_address(host_)) return openssl_.want_address(wanted, host_.c_str()) == 1;
+  if (is_numeric_address(host_)) return openssl_.want_address(wanted, host_.c_str()) == 1;
   return openssl_.want_host(wanted, host_.c_str(), 0) == 1 &&
          openssl_.control(ssl_.get(), Openssl::kSetHostName, 0, host_.data()) == 1;
 }
