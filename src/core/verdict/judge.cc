@@ -123,7 +123,10 @@ const FailureRecord* find_culprit(const std::vector<FailureRecord>& records) {
 void sort_out(Verdict& verdict, const std::vector<FailureRecord>& records, const FailureRecord* culprit) {
   for (const FailureRecord& record : records) {
     if (&record == culprit) continue;
-    const int* const fate = &++verdict.others.of(record);
+    // A resource manager signals lrun's workers as well as lrun, and a worker may be quicker.
+    const bool got_the_signal =
+        verdict.end.kind == RunEnd::Kind::kInterrupted && record.ended_by(verdict.end.signal_number);
+    const int* const fate = &++(got_the_signal ? verdict.others.stopped_by_signal : verdict.others.of(record));
     if (fate == &verdict.others.lost) verdict.lost.push_back(record.rank);
     if (fate == &verdict.others.killed) verdict.killed.push_back(record.rank);
     if (fate == &verdict.others.stopped_by_signal) verdict.stopped_by_signal.push_back(record.rank);

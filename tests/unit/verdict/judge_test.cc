@@ -61,6 +61,15 @@ TEST(Judge, NeverBlamesARankThatLrunStopped) {
   EXPECT_EQ(verdict.exit_code, 130);
 }
 
+TEST(Judge, CountsAWorkerThatGotTheRunsSignalFromElsewhereAsStoppedByIt) {
+  const Verdict verdict = judge({Kind::kInterrupted, SIGTERM}, {ended(0, Ending::kSignaled, SIGTERM, 10),
+                                                                ended(1, Ending::kExited, 143, 11),
+                                                                ended(2, Ending::kSignaled, SIGSEGV, 11)});
+  EXPECT_EQ(verdict.others.stopped_by_signal, 2);
+  EXPECT_EQ(verdict.others.failed, 1);
+  EXPECT_EQ(verdict.failed_later, std::vector<int>{2});
+}
+
 FailureRecord victim(int rank, Cause cause, std::int64_t when) {
   FailureRecord record = ended(rank, Ending::kSignaled, SIGABRT, when);
   record.cause = cause;
