@@ -226,7 +226,7 @@ TEST_F(Failover, AJobThatIsShortWaitsForItsFirstNode) {
   Job job({"--nnodes", "2"});
   const auto [first, second] = start_two(job, program());
   kill_whole(first);
-  ASSERT_TRUE(second.wait_for("waiting for other nodes: ")) << second.err();
+  ASSERT_TRUE(second.wait_for("waiting up to 10m for other nodes: ")) << second.err();
   ::kill(second.launcher_pid(), SIGCHLD);  // as of a child that asks the name service, which is none of its workers
   LrunProcess& again = job.start({"--node-rank", "0"}, program());
   ASSERT_TRUE(again.wait_for("rank 0/2 of 2 count 0.")) << again.err() << second.err();

@@ -2,6 +2,8 @@
 // to stop and the verdict of all nodes. AttemptLoop owns one in a job of several nodes.
 #include "run/job_observer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -43,7 +45,10 @@ JobObserver::JobObserver(JobMember& job, Membership membership, const Rendezvous
 }
 
 void JobObserver::waiting(const std::string& text) {
-  if (round_.printed.is_worth_a_line(text)) calls_.note("waiting for other nodes: " + text);
+  if (!round_.printed.is_worth_a_line(text)) return;
+  const bool may_come = rendezvous_.replacement > Duration::zero();
+  const std::string limit = may_come ? "up to " + format_duration(rendezvous_.replacement) + " " : "";
+  calls_.note(fmt::format("waiting {}for other {}: {}", limit, unit_of(rendezvous_.of_ranks, 2), text));
 }
 
 void JobObserver::not_published(const std::string& why) {
