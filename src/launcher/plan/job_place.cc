@@ -122,7 +122,7 @@ std::string has_nodes(const LaunchRequest& request, const Allocation& allocation
 void check_spares(const LaunchRequest& request, const Allocation& allocation, bool takes_part) {
   const Setting<int>& spares = request.spares;
   if (!spares.given()) return;
-  const std::string asked = fmt::format("'{} {}'", spares.origin, spares.value);
+  const std::string asked = fmt::format("'{}'", as_written(spares));
   const int nodes = nodes_of(allocation);
   if (takes_part && allocation.job->task && nodes > 1) {
     throw UserError(fmt::format("{}: {} starts one launcher per rank", asked, allocation.source),
@@ -154,7 +154,7 @@ void take_nodes(LaunchRequest& request, const Allocation& allocation) {
       refuse_contradiction(asked.origin, std::to_string(asked.value), fmt::format("{} gives {} nodes", by, nodes));
     }
     const bool by_srun = allocation.job && by.empty();
-    throw UserError(fmt::format("'{} {}': {}", asked.origin, asked.value, has_nodes(request, allocation)),
+    throw UserError(fmt::format("'{}': {}", as_written(asked), has_nodes(request, allocation)),
                     by_srun ? fmt::format("leave '{}' out, or write '{}'", asked.origin, srun_line(asked.value, 1))
                             : fmt::format("leave '{}' out", asked.origin));
   }

@@ -97,7 +97,7 @@ void check_debug_rank(const LaunchRequest& request, int world_size) {
   const Setting<int>& rank = request.setup.debug_rank;
   if (!rank.given()) return;
   if (rank.value >= world_size) {
-    throw UserError(fmt::format("'{} {}': there is no such rank", rank.origin, rank.value),
+    throw UserError(fmt::format("'{}': there is no such rank", as_written(rank)),
                     fmt::format("this run has the ranks 0 to {}", world_size - 1));
   }
   for (const Setting<Duration>* limit : {&request.hang_timeout, &request.start_timeout}) {

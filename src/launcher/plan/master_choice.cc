@@ -239,14 +239,17 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
   choose_own_store(request.rendezvous, request.master_port, this_host, plan);
 }
 
-void require_endpoint(const LaunchPlan& plan, const Environment& environment) {
+void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment) {
   if (!plan.rendezvous || !plan.rendezvous->host.empty()) return;
   if (!plan.rendezvous->etcd.empty()) {
     throw UserError("'--rdzv-backend etcd': no endpoint of etcd",
                     "on every node, write '--rdzv-endpoint HOST:2379' with one or more of its members, with commas");
   }
   const std::string named = environment.get("MASTER_ADDR").value_or("");
-  throw UserError("no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes",
+  const Source source = request.num_nodes.source;
+  const bool is_on_line = source != Source::kConfig && source != Source::kEnvironment;
+  throw UserError("no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
+                      (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
                   named.empty()
                       ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them"
                       : "on every node, write '--rdzv-endpoint " + named + ":29500', as MASTER_ADDR names it");

@@ -14,6 +14,6 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
 
 /// A plan for several nodes can be shown without an endpoint, but not run.
 /// \throws UserError  there is none
-void require_endpoint(const LaunchPlan& plan, const Environment& environment);
+void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment);
 
 }  // namespace lrun::launcher

@@ -24,12 +24,12 @@ std::vector<AllocatedNode> nodes_asked_for(const LaunchRequest& request, const A
   const bool alone = request.standalone && request.min_nodes == 1;  // torchrun's '--standalone --nnodes 1:4'
   const int asked = alone ? 1 : request.num_nodes.value;
   if (asked < 1 || asked > kMostNodes) {
-    throw UserError("'" + request.num_nodes.origin + " " + std::to_string(asked) + "' is not a number of nodes",
+    throw UserError("'" + as_written(request.num_nodes) + "' is not a number of nodes",
                     "use 1 to " + std::to_string(kMostNodes));
   }
   if (request.standalone && !alone && asked > 1 && request.compat == Compat::kLrun) {
-    throw UserError(fmt::format("'--standalone' is a run on this host alone, and '{} {}' asks for {} nodes",
-                                request.num_nodes.origin, asked, asked),
+    throw UserError(fmt::format("'--standalone' is a run on this host alone, and '{}' asks for {} nodes",
+                                as_written(request.num_nodes), asked),
                     "leave one of them out");
   }
   std::vector<AllocatedNode> nodes = allocation.nodes;

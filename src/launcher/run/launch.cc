@@ -164,7 +164,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
 int launch(const LaunchPlan& plan, const LaunchRequest& request, const Environment& environment,
            const LauncherOutput& output) {
   MessageSink& sink = output.sink;
-  require_endpoint(plan, environment);
+  require_endpoint(plan, request, environment);
   hide_secrets();
   try {
     return launch_here(plan, request, environment, output);

@@ -192,13 +192,18 @@ TEST(MasterChoice, TriesToReachTheRendezvousAsLongAsItWaitsForOthers) {
 
 TEST(MasterChoice, SaysWhatToTypeForSeveralNodes) {
   const auto refusal = [](const RendezvousRequest& rendezvous) {
-    return refusal_of([&] { require_endpoint(plan_of(request_for_four(rendezvous), cpu_node()), {}); });
+    const LaunchRequest request = request_for_four(rendezvous);
+    return refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, {}); });
   };
   EXPECT_THAT(refusal({}), mentions({"4 nodes", "'--rdzv-endpoint HOST:29500'"}));
   Environment environment;
   environment.set("MASTER_ADDR", "node0");
-  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request_for_four({}), cpu_node()), environment); }),
+  LaunchRequest request = request_for_four({});
+  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, environment); }),
               mentions({"'--rdzv-endpoint node0:29500', as MASTER_ADDR names it"}));
+  request.num_nodes = {4, Source::kEnvironment, "PET_NNODES"};
+  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, {}); }),
+              mentions({"no rendezvous endpoint for 4 nodes, which 'PET_NNODES' asks for"}));
   EXPECT_EQ(
       refusal({.endpoint = endpoint_of("there", {})}),
       "'--rdzv-endpoint there' has no port | write '--rdzv-endpoint there:29500', or '--master-port 29500' instead");
@@ -278,7 +283,7 @@ TEST(MasterChoice, FindsTheRendezvousThroughEtcd) {
   request.rdzv_id.clear();
   EXPECT_THAT(refusal_of([&] { plan_of(request, node); }),
               mentions({"'--rdzv-backend etcd-v2'", "'--rdzv-id my-job'"}));
-  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request_with_etcd({}), node), {}); }),
+  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request_with_etcd({}), node), request_with_etcd({}), {}); }),
               mentions({"'--rdzv-backend etcd'", "'--rdzv-endpoint HOST:2379'"}));
   EXPECT_EQ(
       refusal_of([&] {
