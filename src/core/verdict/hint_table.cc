@@ -24,6 +24,7 @@ constexpr std::string_view kMissingVariable =
     "the environment lacks this variable: set it before lrun, or write '--env NAME=VALUE'";
 constexpr std::string_view kOwnRendezvous =
     "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets";
+constexpr std::string_view kWindowsLineEnds = "the script has Windows line ends: 'dos2unix' fixes them";
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
      "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
@@ -92,7 +93,8 @@ constexpr HintRule kRules[] = {
      "a data loader worker was killed, usually for lack of memory: use fewer workers or a smaller prefetch"},
     {"no-space", "No space left on device", "", "a file system is full: 'df -h' shows which one"},
     {"no-space", "Disk quota exceeded", "", "the disk quota is used up: 'quota -s' shows it"},
-    {"file-limit", "Too many open files", "", "raise the limit: run 'ulimit -n 65536' before lrun"},
+    {"file-limit", "Too many open files", "",
+     "raise the limit: '--rlimit nofile=65536', or 'ulimit -n 65536' before lrun"},
     {"process-limit", "Resource temporarily unavailable", "fork",
      "too many processes or threads: check 'ulimit -u' and the cgroup's pids.max"},
     {"process-limit", "pthread_create failed", "",
@@ -155,6 +157,11 @@ constexpr HintRule kRules[] = {
      "the program was built with a newer compiler: put that compiler's libstdc++ on LD_LIBRARY_PATH"},
     {"missing-symbol", "undefined symbol: ", "",
      "a library is not the version that the program was built with; often two LibTorch are on LD_LIBRARY_PATH"},
+    {"windows-line-ends", "\\r': command not found", "", kWindowsLineEnds},
+    {"windows-line-ends", "env: ", "\\r", kWindowsLineEnds},
+    {"windows-line-ends", "^M: bad interpreter", "", kWindowsLineEnds},
+    {"script-of-bash", ": source: not found", "", "it is a word of bash: start the script with 'bash' and not 'sh'"},
+    {"script-of-bash", ": [[: not found", "", "it is a word of bash: start the script with 'bash' and not 'sh'"},
     {"executable-format", "Exec format error", "", "the program was built for another processor architecture"},
     {"permission", "Permission denied", "",
      "'ls -l' shows the owner and the permissions; a script needs 'chmod +x' to be executed"},
@@ -245,6 +252,7 @@ std::string_view hint_of_ending(const FailureRecord& record) {
   if (record.ending == FailureRecord::Ending::kSignaled) return hint_of_signal(record.value);
   if (record.ending != FailureRecord::Ending::kExited) return {};
   if (record.value == 127 && record.error.ends_with(": unbound variable")) return {};  // bash with 'set -u'
+  if (record.value == 124) return "'timeout' exits with this code when the time is up";
   if (record.value == 127) return "a shell exits with this code when it does not find a program";
   if (record.value == 126) return "a shell exits with this code when it cannot execute a program";
   return {};

@@ -53,6 +53,7 @@ constexpr std::array kReasons{
     std::string_view(": command not found"),
     std::string_view(": not found"),
     std::string_view(": unbound variable"),
+    std::string_view(": No such file"),  // of dash about its script
 };
 
 bool starts_with_any(std::string_view line, const auto& all_words) {
@@ -143,6 +144,12 @@ std::string find_of_make(const std::vector<std::string>& last_lines, const std::
   return found != error_lines.end() ? *found : std::string();
 }
 
+/// Of bash, which shows the line of the script behind it, and of dash.
+bool is_of_shells_parser(std::string_view line) {
+  return line.find(": syntax error near ") != std::string_view::npos ||
+         line.find(": Syntax error: ") != std::string_view::npos;
+}
+
 bool tells_reason(std::string_view line) {
   if (tells_line_of_source(line)) return true;
   return !behind_name(line).empty() &&
@@ -162,7 +169,9 @@ std::string find_plain_error(const std::vector<std::string>& last_lines, const s
                [](const std::string& line) { return !is_beside(line) && !is_of_make(line); });
   if (said.empty()) return find_of_make(last_lines, error_lines);
   const auto most = std::min(kNearTheEndOfErrors, static_cast<std::ptrdiff_t>(said.size()));
-  auto found = std::find_if(said.rbegin(), said.rbegin() + most, is_marked_as_error);
+  auto found = std::find_if(said.rbegin(), said.rbegin() + most, [](const std::string& line) {
+    return is_marked_as_error(line) || is_of_shells_parser(line);
+  });
   const bool last = tells_reason(said.back()) || (may_be_unmarked && may_be_the_reason(said));
   if (found == said.rbegin() + most && last) found = said.rbegin();
   const bool seen = found != said.rbegin() + most && is_near_the_end(last_lines, *found);

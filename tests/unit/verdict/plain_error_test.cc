@@ -37,6 +37,10 @@ TEST(PlainError, IsWhatShellsAndToolsSay) {
             "ls: cannot access 'x y': No such file or directory");
   EXPECT_EQ(found({"./run.sh: line 3: no-such-command: command not found"}),
             "./run.sh: line 3: no-such-command: command not found");
+  EXPECT_EQ(found({"run.sh: line 3: syntax error near unexpected token `fi'", "run.sh: line 3: `fi'"}),
+            "run.sh: line 3: syntax error near unexpected token `fi'");
+  EXPECT_EQ(found({"run.sh: 1: Syntax error: \"(\" unexpected"}), "run.sh: 1: Syntax error: \"(\" unexpected");
+  EXPECT_EQ(found({"sh: 0: cannot open run.sh: No such file"}), "sh: 0: cannot open run.sh: No such file");
   EXPECT_EQ(found({"rm: x: Permission denied", "going on"}), "") << "other things were said after it";
   EXPECT_EQ(found({"I was told: No such file or directory"}), "") << "no program's name stands before it";
 }
