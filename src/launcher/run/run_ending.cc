@@ -85,6 +85,7 @@ std::string RunEnding::write(const RunResult& result) {
       facts.refused_option = hint_about_failed_launcher(plan_.argv);
     }
     facts.tool = hint_about_tool(*result.verdict.culprit, plan_.argv);
+    if (facts.tool.empty()) facts.tool = hint_about_misspelt_name(*result.verdict.culprit, facts_.folder);
   }
   facts.gave_up = where_all_gave_up(result.verdict, result.records);
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);

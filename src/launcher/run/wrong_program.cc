@@ -12,6 +12,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/nearest.h"
+#include "base/split.h"
 #include "base/user_error.h"
 #include "plan/python_program.h"
 
@@ -164,6 +166,33 @@ std::string advice_about_machine(const std::filesystem::path& file) {
                      name_of_machine(own));
 }
 
+/// A folder as PROGRAM, which may be a package of Python that can be run.
+std::string advice_about_package(const std::string& program, const std::filesystem::path& folder) {
+  std::error_code error;
+  if (std::filesystem::exists(folder / "__main__.py", error)) {
+    std::string name(trimmed(program.starts_with("./") ? program.substr(2) : program, "/"));
+    std::replace(name.begin(), name.end(), '/', '.');
+    if (!program.starts_with('/') && !name.starts_with('.')) return did_you_mean("-m " + name);
+  }
+  const bool is_name = program.find('/') == std::string::npos;
+  if (!is_name || !std::filesystem::is_directory(folder, error)) return {};
+  return fmt::format("'{}' is a folder: name the program in it", program);
+}
+
+/// The Python files of a folder: the names that are typed, or those of their modules.
+std::vector<std::string> python_files_of(const std::filesystem::path& folder, bool with_ending) {
+  constexpr std::size_t kMostFiles = 1000;
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
+       entry.increment(error)) {
+    const std::filesystem::path file = entry->path();
+    if (file.extension() == ".py") names.push_back((with_ending ? file.filename() : file.stem()).string());
+  }
+  return names;
+}
+
 std::string hint_to_replace(const std::string& launcher) {
   return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", launcher);
 }
@@ -222,9 +251,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
     return hint_to_replace(program);
   }
-  if (program.find('/') == std::string::npos && std::filesystem::is_directory(file, error)) {
-    return fmt::format("'{}' is a folder: name the program in it", program);
-  }
+  if (std::string advice = advice_about_package(program, file); !advice.empty()) return advice;
   if (!is_there && is_host_with_workers(program)) {
     return fmt::format("a list is one word, with commas and no blanks: '-H HOST:4,{}'", program);
   }
@@ -299,6 +326,23 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
   });
   if (first == argv.end() || !first->ends_with(".py")) return {};
   return fmt::format("'{}' does not start '{}' with Python: write 'python3' between them", argv.front(), *first);
+}
+
+std::string hint_about_misspelt_name(const FailureRecord& record, const std::filesystem::path& folder) {
+  constexpr std::string_view kScript = "can't open file '";
+  constexpr std::string_view kModule = "No module named ";
+  const std::string_view error = record.error;
+  const bool is_script = error.starts_with(kScript);
+  if (!is_script && !error.starts_with(kModule)) return {};
+  std::string_view rest = error.substr(is_script ? kScript.size() : kModule.size());
+  const std::string name(cut(rest, '\''));
+  std::string path = name;
+  if (!is_script) std::replace(path.begin(), path.end(), '.', '/');
+  const std::filesystem::path missing = folder / path;
+  const std::vector<std::string> files = python_files_of(missing.parent_path(), is_script);
+  const auto nearest = nearest_word(missing.filename().string(), files);
+  if (!nearest) return {};
+  return did_you_mean(is_script ? *nearest : "-m " + name.substr(0, name.rfind('.') + 1) + *nearest);  // npos + 1 is 0
 }
 
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {

@@ -24,6 +24,10 @@ void check_command(const LaunchRequest& request, const LaunchPlan& plan);
 /// Empty: something else has failed.
 std::string hint_about_tool(const FailureRecord& record, const std::vector<std::string>& argv);
 
+/// A hint for a run in which Python did not find the script or module of the user, where one with nearly that name is
+/// in its folder. Empty: something else has failed, or none is near. \param folder  that the workers start in
+std::string hint_about_misspelt_name(const FailureRecord& record, const std::filesystem::path& folder);
+
 /// A hint for a run of mpirun, accelerate and the like that has failed. Empty: it is none of these.
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv);
 

@@ -173,6 +173,22 @@ TEST_F(WrongProgram, IsALauncher) {
   EXPECT_EQ(warn_of_launcher({"mpirun", "-np", "2"}, 1), "") << "one worker may be the job of another launcher";
 }
 
+TEST_F(WrongProgram, IsAMisspeltScriptOrModule) {
+  std::filesystem::create_directory(folder() / "package");
+  for (const char* const file : {"train.py", "package/train.py", "package/__main__.py"}) std::ofstream(folder() / file);
+  FailureRecord record;
+  record.error = "can't open file '" + (folder() / "trian.py").string() + "': [Errno 2] No such file or directory";
+  EXPECT_EQ(hint_about_misspelt_name(record, ""), "did you mean 'train.py'?");
+  record.error = "No module named package.trian";
+  EXPECT_EQ(hint_about_misspelt_name(record, folder()), "did you mean '-m package.train'?");
+  record.error = "No module named package.other_words";
+  EXPECT_EQ(hint_about_misspelt_name(record, folder()), "");
+  record.error = "ModuleNotFoundError: No module named 'trian'";
+  EXPECT_EQ(hint_about_misspelt_name(record, folder()), "") << "an import of the program";
+  EXPECT_EQ(advice_about("package/", folder() / "package"), "did you mean '-m package'?");
+  EXPECT_EQ(advice_about("./package", folder() / "package"), "did you mean '-m package'?");
+}
+
 TEST_F(WrongProgram, IsALauncherOrAToolThatFailed) {
   EXPECT_THAT(hint_about_failed_launcher({"mpirun", "-np", "2", "a.py"}), HasSubstr("leave 'mpirun' out"));
   EXPECT_EQ(hint_about_failed_launcher({"./train"}), "");
