@@ -1,3 +1,5 @@
+// In: lrun's own environment. Out: the values that LRUN_ and PET_ variables give to options, and warnings about names
+// that are none. parse_command_line() calls it.
 #include "cli/environment_values.h"
 
 #include <algorithm>
@@ -6,6 +8,7 @@
 #include <string_view>
 
 #include "base/nearest.h"
+#include "base/split.h"
 
 namespace lrun::launcher {
 namespace {
@@ -62,6 +65,8 @@ std::vector<std::string> known_variables() {
 /// The known variable that is the beginning of `name`, begins with it or is near it; empty: none. All of them begin
 /// with the prefix, so it says nothing about how near they are.
 std::string variable_meant_by(const std::string& name, const std::vector<std::string>& known) {
+  const Flag* const same = find_long_flag("--" + lower_case(name.substr(kPrefix.size())));  // by another of its names
+  if (same != nullptr && same->lrun_variable) return lrun_variable_of(*same);
   std::vector<std::string> parts;
   for (const std::string& candidate : known) {
     if (candidate.starts_with(name) || name.starts_with(candidate + "_")) return candidate;

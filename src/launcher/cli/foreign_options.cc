@@ -116,6 +116,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--max-retries", "--max-restarts"},
     {"--retry", "--max-restarts"},
     {"--time", "--timeout 1h"},
+    {"--time-limit", "--timeout 1h"},
     {"--rdzv-timeout", "--rdzv-conf join_timeout=SECONDS"},
     {"--name", "--rdzv-id"},
     {"--run-id", "--rdzv-id"},

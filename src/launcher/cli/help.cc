@@ -103,8 +103,7 @@ std::string group_help(FlagGroup group) {
   std::string text = std::string(title_of(group)) + ":\n";
   for (const Flag& flag : flag_table()) {
     if (flag.group != group) continue;
-    text += "  " + names_of(flag, true) + "\n" + wrapped(flag.details, 6);
-    if (const std::string facts = facts_of(flag); !facts.empty()) text += wrapped(facts, 6);
+    text += flag_help(flag);
   }
   return text + "\n";
 }
@@ -195,6 +194,11 @@ std::string verb_help(VerbRequest::Kind kind) {
     if (verb.arguments.find("RUN") != std::string_view::npos) text += "\n" + wrapped(kRunMeans, 0);
   }
   return text;
+}
+
+std::string flag_help(const Flag& flag) {
+  const std::string facts = facts_of(flag);
+  return "  " + names_of(flag, true) + "\n" + wrapped(flag.details, 6) + (facts.empty() ? "" : wrapped(facts, 6));
 }
 
 std::string help_text(ParsedCommandLine::Action action) {

@@ -15,6 +15,9 @@ std::string long_help();
 /// The help of one verb, with its options.
 std::string verb_help(VerbRequest::Kind kind);
 
+/// What long_help() says about one flag.
+std::string flag_help(const Flag& flag);
+
 /// The text of kShortHelp and kLongHelp; empty for other actions.
 std::string help_text(ParsedCommandLine::Action action);
 

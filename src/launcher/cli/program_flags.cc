@@ -37,7 +37,11 @@ void change_variable(const GivenValue& given, LaunchRequest& request, Change kin
   if (name.empty())
     refuse(given, "the name of a variable is missing", example(given, kind == Change::kUnset ? "A" : "A=1"));
   if (name.find_first_of(" \t\n\r") != std::string::npos) {
-    refuse(given, "the name of a variable cannot have blanks", "give each variable its own '--env'");
+    const std::string meant(trimmed(name));
+    const bool is_around_equals = kind == Change::kSet && meant.find_first_of(" \t\n\r") == std::string::npos;
+    refuse(given, "the name of a variable cannot have blanks",
+           is_around_equals ? "write '" + given.as_written_with(meant + "=" + std::string(trimmed(value))) + "'"
+                            : "give each variable its own '--env'");
   }
   const Setting<std::string> named = setting(given, std::string());
   add_change(request.setup.environment, {kind, std::move(name), std::move(value), named.source, named.origin});

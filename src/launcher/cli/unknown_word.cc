@@ -1,11 +1,41 @@
 #include "cli/unknown_word.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/nearest.h"
 
 namespace lrun::launcher {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 5;
+
+std::string first_words(const std::vector<std::string>& words) { return join_first(words, kMostNamed, " and "); }
+
+bool has_name(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Names the near words of all that have one; where the first has none, it is the hint about that alone.
+std::string hint_about(const std::vector<UnknownWord>& unknown, std::size_t names) {
+  constexpr std::string_view kBefore = "did you mean ";
+  std::vector<std::string> words;
+  std::vector<std::string> meant;
+  for (const UnknownWord& one : unknown) {
+    const std::string_view hint = one.hint();
+    const std::string word = "'" + one.word + "'";
+    if (!hint.starts_with(kBefore) || !hint.ends_with("'?") || has_name(words, word)) continue;
+    words.push_back(word);
+    meant.emplace_back(hint.substr(kBefore.size(), hint.size() - kBefore.size() - 1));
+  }
+  const std::string first = "'" + unknown.front().word + "'";
+  if (words.empty() || words.front() != first) return first + ": " + unknown.front().hint();
+  return (words.size() == names ? "" : first_words(words) + ": ") + std::string(kBefore) + first_words(meant) + "?";
+}
+
+}  // namespace
 
 UnknownWord::UnknownWord(std::string before_word, std::string unknown, std::string after_word, std::string hint)
     : UserError(before_word + " '" + unknown + "'" + after_word, std::move(hint)),
@@ -14,16 +44,14 @@ UnknownWord::UnknownWord(std::string before_word, std::string unknown, std::stri
       after(std::move(after_word)) {}
 
 UserError error_about(const std::vector<UnknownWord>& unknown) {
-  constexpr std::size_t kMostNamed = 5;
   const UnknownWord& first = unknown.front();
   std::vector<std::string> names;
   for (const UnknownWord& one : unknown) {
     const std::string name = "'" + one.word + "'";
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (!has_name(names, name)) names.push_back(name);
   }
   if (names.size() == 1) return first;
-  return {first.before + "s " + join_first(names, kMostNamed, " and ") + first.after,
-          names.front() + ": " + first.hint()};
+  return {first.before + "s " + first_words(names) + first.after, hint_about(unknown, names.size())};
 }
 
 }  // namespace lrun::launcher

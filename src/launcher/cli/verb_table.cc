@@ -160,7 +160,10 @@ void take_run_to_watch(const Verb& verb, const std::string& word, VerbRequest& r
 }
 
 [[noreturn]] void take_no_host(const Verb&, const std::string& word, VerbRequest&) {
-  throw UserError("'lrun doctor' takes no argument, got '" + word + "'", did_you_mean("lrun doctor --hosts " + word));
+  const bool is_program = word.find('/') != std::string::npos || word.ends_with(".py");
+  throw UserError("'lrun doctor' takes no argument, got '" + word + "'",
+                  is_program ? fmt::format("'lrun --dry-run {}' shows how it would be started", word)
+                             : did_you_mean("lrun doctor --hosts " + word));
 }
 
 [[noreturn]] void take_no_run(const Verb&, const std::string& word, VerbRequest&) {
@@ -185,11 +188,18 @@ void take_shell(const Verb& verb, const std::string& word, VerbRequest& request)
   request.shell = word;
 }
 
-/// 'lrun help stack' is 'lrun stack --help'.
+/// 'lrun help stack' is 'lrun stack --help', and 'lrun help --devices' the part of 'lrun --help' about it.
 void take_verb(const Verb& verb, const std::string& word, VerbRequest& request) {
-  if (request.help) refuse_argument(verb, "one VERB");
+  if (request.help || request.flag != nullptr) refuse_argument(verb, "one VERB");
   const Verb* const asked = find_verb(word);
   if (asked == nullptr) {
+    const bool is_letter = word.starts_with('-') && !word.starts_with("--");
+    const Flag* const flag =
+        is_letter ? find_short_flag(word.substr(1)) : find_long_flag(word.starts_with('-') ? word : "--" + word);
+    if (flag != nullptr && in_this_version(*flag)) {
+      request.flag = flag;
+      return;
+    }
     std::vector<std::string> known;
     for (const Verb& each : verb_table()) known.emplace_back(each.name);
     throw choice_error("no verb '" + word + "'", word, known,
@@ -246,7 +256,7 @@ constexpr Verb kVerbs[] = {
     {"help",
      VerbRequest::Kind::kHelp,
      "the help of a verb",
-     "Shows what 'lrun VERB --help' shows, or else 'lrun -h'.",
+     "Shows what 'lrun VERB --help' shows, of an option what 'lrun --help' says about it, or else 'lrun -h'.",
      {},
      "[VERB]",
      take_verb},
@@ -263,6 +273,8 @@ struct OtherName {
   std::string_view theirs;
   std::string_view ours;  ///< for hint_to_type()
 };
+constexpr std::string_view kLastIsMeant = "leave it out: the last run is meant where none is named";
+constexpr std::string_view kEveryRank = "leave it out: every rank is shown";
 constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kLogs, "-n", "--tail"},
     {VerbRequest::Kind::kLogs, "--lines", "--tail"},
@@ -276,7 +288,20 @@ constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kStatus, "--follow", "--watch"},
     {VerbRequest::Kind::kStatus, "--interval", "--watch"},
     {VerbRequest::Kind::kRuns, "--all", "leave it out: all runs that are kept are listed"},
-    {VerbRequest::Kind::kStack, "--rank", "leave it out: every rank is shown"},
+    {VerbRequest::Kind::kLogs, "--last", "leave it out: the last run is meant, and '--tail N' has its last lines"},
+    {VerbRequest::Kind::kRuns, "--last", "leave it out: the last run stands at the end"},
+    {VerbRequest::Kind::kReport, "--last", kLastIsMeant},
+    {VerbRequest::Kind::kExplain, "--last", kLastIsMeant},
+    {VerbRequest::Kind::kAgain, "--last", kLastIsMeant},
+    {VerbRequest::Kind::kStack, "--rank", kEveryRank},
+    {VerbRequest::Kind::kStatus, "--rank", kEveryRank},
+    {VerbRequest::Kind::kExplain, "--rank",
+     "leave it out: the rank to blame is explained; 'lrun logs 1' has rank 1's lines"},
+    {VerbRequest::Kind::kReport, "--rank",
+     "leave it out: a report is about all ranks; 'lrun logs 1' has rank 1's lines"},
+    {VerbRequest::Kind::kExplain, "--html", "lrun report --html report.html"},
+    {VerbRequest::Kind::kStatus, "--html", "lrun report --html report.html"},
+    {VerbRequest::Kind::kStack, "--pid", "--pids"},
     {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
     {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
@@ -357,7 +382,7 @@ class VerbReader {
       request_.help = true;
       return false;
     }
-    if (word.size() > 1 && word.front() == '-') {
+    if (word.size() > 1 && word.front() == '-' && verb_.kind != VerbRequest::Kind::kHelp) {
       read_option(word);
     } else {
       read_argument(word);

@@ -13,6 +13,8 @@
 
 namespace lrun::launcher {
 
+struct Flag;
+
 /// The meaning of a line that begins with a verb: `lrun status [RUN]`.
 struct VerbRequest {
   enum class Kind { kStatus, kLogs, kRuns, kReport, kExplain, kAgain, kStack, kDoctor, kCompletion, kHelp };
@@ -35,6 +37,8 @@ struct VerbRequest {
   bool brief = false;                  ///< only print one sentence
   bool dry_run = false;                ///< only show what would be run
   std::string shell;                   ///< the shell that completes: bash, zsh or fish
+
+  const Flag* flag = nullptr;  ///< whose help to print; null: none
 
   bool operator==(const VerbRequest&) const = default;
 };

@@ -29,7 +29,8 @@ int run_verb(const VerbRequest& request, const Environment& environment, Message
     case VerbRequest::Kind::kCompletion:
       return print_to_stdout(completion_script(request.shell), sink) ? 0 : kExitRefused;
     case VerbRequest::Kind::kHelp:
-      return print_to_stdout(short_help(), sink) ? 0 : kExitRefused;
+      return print_to_stdout(request.flag != nullptr ? flag_help(*request.flag) : short_help(), sink) ? 0
+                                                                                                      : kExitRefused;
   }
   return kExitRefused;
 }

@@ -107,6 +107,9 @@ TEST(EnvironmentValues, AnUnknownVariableIsOneWarning) {
   EXPECT_EQ(parse({"p"}, {{"LRUN_BOGUS", "1"}}).warnings,
             (std::vector<std::string>{"variable 'LRUN_BOGUS' is unknown and ignored"}))
       << "the prefix alone makes it no LRUN_JOBS";
+  EXPECT_EQ(
+      parse({"p"}, {{"LRUN_NNODES", "2"}}).warnings,
+      (std::vector<std::string>{"variable 'LRUN_NNODES' is unknown and ignored; did you mean 'LRUN_NUM_NODES'?"}));
   EXPECT_EQ(parse({"p"}, {{"LRUN_NPROC", "2"}}).warnings,
             (std::vector<std::string>{"variable 'LRUN_NPROC' is unknown and ignored; did you mean "
                                       "'LRUN_NPROC_PER_NODE'?"}));

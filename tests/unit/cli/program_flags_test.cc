@@ -33,6 +33,7 @@ TEST(ProgramFlags, RefusalsSayWhatToTypeInstead) {
   const std::vector<std::pair<std::vector<std::string>, Facts>> cases{
       {{"--env", "=1"}, {"'--env =1'", "'--env A=1'"}},
       {{"--env", "A B=1"}, {"'--env A B=1'", "'--env'"}},
+      {{"--env", "A = x y"}, {"'--env A = x y'", "write '--env A=x y'"}},
       {{"--unset", "A=1"}, {"'--unset A=1'", "'--unset A'"}},
       {{"--env", "RANK=1"}, {"'--env RANK=1'", "'RANK'", "1", "'Variables that a worker gets'"}},
       {{"--env", "A=1", "--unset", "A"}, {"'--env A=1'", "'--unset A'"}},

@@ -93,7 +93,11 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
 TEST(Spelling, SeveralUnknownOptionsAreToldAtOnce) {
   EXPECT_EQ(refusal({"--devces", "2", "-n", "2", "--bogus=1", "-strategy", "ddp", "./train", "--lr"}),
             "lrun: error: unknown options '--devces', '--bogus' and '-strategy'\n"
-            "lrun: hint: '--devces': did you mean '--devices'?\n");
+            "lrun: hint: '--devces' and '-strategy': did you mean '--devices' and '--strategy'?\n");
+  EXPECT_EQ(refusal({"--devces", "2", "--num-nods=2", "--devces=3", "./train"}),
+            "lrun: error: unknown options '--devces' and '--num-nods'\n"
+            "lrun: hint: did you mean '--devices' and '--num-nodes'?\n");
+  EXPECT_THAT(refusal({"--bogus", "--devces=2", "./train"}), mentions({"hint: '--bogus': options of PROGRAM stand"}));
   EXPECT_EQ(refusal({"--devces", "two", "--bogus", "./train"}),
             "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n")
       << "'two' may be PROGRAM";

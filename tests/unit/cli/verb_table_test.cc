@@ -97,6 +97,7 @@ TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
 TEST(Verb, WordsThatItDoesNotTakeAreAnswered) {
   EXPECT_THAT(refusal({"status", "--watch", "5"}), mentions({"'--watch' takes no value, got '5'", "every 2 seconds"}));
   EXPECT_THAT(refusal({"report", "--json"}), HasSubstr("did you mean 'lrun explain --json'?"));
+  EXPECT_THAT(refusal({"doctor", "a/train.py"}), mentions({"'lrun --dry-run a/train.py' shows how it"}));
   EXPECT_THAT(refusal({"doctor", "node1"}), mentions({"did you mean 'lrun doctor --hosts node1'?"}));
   EXPECT_THAT(refusal({"runs", "rm"}), mentions({"lrun removes old ones itself"}));
   EXPECT_THAT(refusal({"logs", "--attempt", "last"}), mentions({"leave it out: the last one is meant"}));
@@ -118,7 +119,8 @@ TEST(Verb, OptionsThatOthersCallDifferentlyAreNamed) {
   }
   EXPECT_THAT(refusal({"runs", "--all"}), HasSubstr("hint: leave it out: all runs that are kept are listed\n"));
   EXPECT_THAT(refusal({"again", "-n", "4"}), mentions({"'-n' of 'lrun again'", "'lrun again --dry-run'"}));
-  EXPECT_THAT(refusal({"help", "--devices"}), mentions({"'lrun --help' describes every option"}));
+  EXPECT_THAT(refusal({"explain", "--html"}), mentions({"did you mean 'lrun report --html report.html'?"}));
+  EXPECT_THAT(refusal({"report", "--last"}), mentions({"leave it out: the last run is meant"}));
   EXPECT_THAT(refusal({"completion", "--install"}), mentions({"it has none", "lrun completion SHELL"}));
 }
 
@@ -164,6 +166,10 @@ TEST(Verb, HelpNamesEveryVerbAndItsOptions) {
 
 TEST(Verb, HelpOfAVerbIsThatOfItsOption) {
   EXPECT_EQ(parse({"help", "stack"}).verb, parse({"stack", "--help"}).verb);
+  for (const char* const devices : {"devices", "--devices"}) {
+    EXPECT_EQ(parse({"help", devices}).verb.flag, find_flag("devices")) << devices;
+  }
+  EXPECT_EQ(parse({"help", "-n"}).verb.flag, find_flag("nproc-per-node"));
   EXPECT_EQ(parse({"help"}).verb, VerbRequest{.kind = VerbRequest::Kind::kHelp});
   EXPECT_EQ(refusal({"help", "stakc"}), "lrun: error: no verb 'stakc'\nlrun: hint: did you mean 'stack'?\n");
   EXPECT_EQ(refusal({"help", "train.py"}),
