@@ -57,6 +57,15 @@ TEST_F(BatchScript, EndsSoonWhereLrunCannotBeStartedOnANode) {
   EXPECT_EQ(lrun.out(), "");
 }
 
+TEST_F(BatchScript, SaysWhatToTypeWhereItsJobHasEndedLongAgo) {
+  (void)folder_.script("srun", "#!/bin/sh\necho 'srun: error: Invalid job id specified' >&2\nexit 1\n");
+  LrunProcess lrun(line("echo runs"), script(""));
+  EXPECT_EQ(lrun.wait().code, 1) << lrun.err();
+  EXPECT_THAT(lrun.err(),
+              mentions({"srun: error: Invalid job id", "lrun: error: srun failed before it had started lrun",
+                        "lrun: hint: where its job has ended, 'unset SLURM_JOB_ID'"}));
+}
+
 TEST_F(BatchScript, RunsNothingOnANodeThatLacksItsFolder) {
   LrunProcess lrun(line("echo runs"), script("cd /; LRUN_SRUN_FOLDER=/no/such/folder \"$@\" & wait $!"));
   EXPECT_EQ(lrun.wait().code, 125) << lrun.err();

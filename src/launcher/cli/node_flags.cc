@@ -197,6 +197,7 @@ constexpr Flag kNodeFlags[] = {
      .default_value = "static",
      .torchrun_variable = true,
      .apply = set_rendezvous_backend,
+     .hint = "leave it out; PROGRAM names the backend of collectives, as in init_process_group(\"gloo\")",
      .overridden_by_standalone = true},
     {.name = "rdzv-conf",
      .value = kRequired,

@@ -66,11 +66,12 @@ Number number_between(const GivenValue& given, Number least, Number most) {
   if (number && *number >= least && *number <= most) return *number;
   const bool is_digits = !given.text.empty() && given.text.find_first_not_of("0123456789") == std::string::npos;
   const bool too_large = number ? *number > most : is_digits;
-  const std::string near = given.flag->example.empty() ? std::to_string(least) : std::string(given.flag->example);
+  const std::string near =
+      !given.flag->example.empty() ? std::string(given.flag->example) : std::to_string(too_large ? most : least);
   refuse(given,
          std::string(number || is_digits ? "out of range" : "not a whole number") +
              "; allowed: " + std::to_string(least) + " to " + std::to_string(most),
-         example(given, too_large ? std::to_string(most) : near));
+         example(given, near));
 }
 
 /// The value with its source.

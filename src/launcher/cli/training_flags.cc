@@ -70,6 +70,7 @@ constexpr Flag kTrainingFlags[] = {
      .group = FlagGroup::kTraining,
      .details = "The TCP port of the workers' store. With 0 the kernel chooses a free port, so that any number of runs "
                 "can share a machine.",
+     .example = "29500",
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_number<0, kMostPort, &LaunchRequest::master_port>},

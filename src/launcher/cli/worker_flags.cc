@@ -56,8 +56,14 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   const auto least = number_in<int>(given.text.substr(0, colon));
   const auto most = colon == std::string::npos ? least : number_in<int>(given.text.substr(colon + 1));
   if (!least || !most || *least < 1 || *most < 1 || *most > kMostNodes) {
+    std::string right = "2";
+    if (const std::size_t sign = given.text.find_first_of(":-,"); sign != std::string::npos) {
+      right = given.text;
+      right[sign] = ':';  // sbatch writes '2-4'
+      if (right == given.text || right.find_first_not_of("0123456789:") != std::string::npos) right = "2:4";
+    }
     refuse(given, "not a number of nodes; allowed: 1 to " + std::to_string(kMostNodes) + ", or MIN:MAX",
-           example(given, colon == std::string::npos ? "2" : "2:4"));
+           example(given, right));
   }
   if (*least > *most) refuse(given, "MIN is greater than MAX", example(given, fmt::format("{}:{}", *most, *least)));
   request.num_nodes = setting(given, *most);

@@ -69,11 +69,20 @@ class Step {
                     fmt::format("the lines above say why; '{}' has to start on every node of the job", launcher_)));
       return kExitRefused;
     }
+    const bool started_none = !reader_.has_begun() && !reader_.code() && !lines_.failed_task();
+    if (started_none && status_.kind == ExitStatus::Kind::kExited && status_.value != 0 && !was_signalled_) {
+      sink_.print_error(
+          UserError(fmt::format("srun failed before it had started lrun (exit {})", status_.value),
+                    "where its job has ended, 'unset SLURM_JOB_ID', or write '--standalone', to run here"));
+    }
     return reader_.code().value_or(status_.shell_code());
   }
 
  private:
-  void pass_on(const ReceivedSignal& signal) { (void)program_->signal(signal.number); }
+  void pass_on(const ReceivedSignal& signal) {
+    was_signalled_ = true;
+    (void)program_->signal(signal.number);
+  }
 
   /// A launcher that ends before all have met may never have started, and the others would wait for it.
   void show(const std::string& text) {
@@ -95,6 +104,7 @@ class Step {
   SrunLines lines_;
   EventLoop::Timer limit_;
   bool was_given_up_ = false;
+  bool was_signalled_ = false;
   SignalSource signals_;
   std::optional<HelperProgram> program_;
   ExitStatus status_;

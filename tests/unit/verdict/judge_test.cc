@@ -62,9 +62,9 @@ TEST(Judge, NeverBlamesARankThatLrunStopped) {
 }
 
 TEST(Judge, CountsAWorkerThatGotTheRunsSignalFromElsewhereAsStoppedByIt) {
-  const Verdict verdict = judge({Kind::kInterrupted, SIGTERM}, {ended(0, Ending::kSignaled, SIGTERM, 10),
-                                                                ended(1, Ending::kExited, 143, 11),
-                                                                ended(2, Ending::kSignaled, SIGSEGV, 11)});
+  const Verdict verdict = judge({Kind::kInterrupted, SIGTERM},
+                                {ended(0, Ending::kSignaled, SIGTERM, 10), ended(1, Ending::kExited, 143, 11),
+                                 ended(2, Ending::kSignaled, SIGSEGV, 11)});
   EXPECT_EQ(verdict.others.stopped_by_signal, 2);
   EXPECT_EQ(verdict.others.failed, 1);
   EXPECT_EQ(verdict.failed_later, std::vector<int>{2});
