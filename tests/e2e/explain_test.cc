@@ -33,7 +33,7 @@ TEST(Explain, NamesRankLogAndLineOfAFailureAndKeepsSecrets) {
   const std::string id = run.run_folder().filename().string();
   const std::string log = (run.run_folder() / "attempt_0" / "1" / "stderr.log").string();
   const std::string text = explained(run);
-  EXPECT_THAT(text, AllOf(StartsWith("run " + id + ": worker failed, exit code 3 after "),
+  EXPECT_THAT(text, AllOf(StartsWith("run " + id + ", ended "), HasSubstr("s ago: worker failed, exit code 3 after "),
                           HasSubstr("error: rank 1 exited with code 3\n"), HasSubstr("\n  | bad HF_TOKEN=***\n"),
                           HasSubstr("\nothers: rank 0: stopped by lrun: SIGTERM\n"),
                           HasSubstr("\nlog: " + log + ":2\n"), EndsWith("\nnext: lrun logs " + id + " 1 --tail 50\n")));

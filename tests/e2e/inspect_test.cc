@@ -350,6 +350,20 @@ TEST(Again, RunsTheSameCommandLineInItsFolder) {
   EXPECT_THAT(again.err(), StartsWith("lrun: note: again: cd " + folder.path().string() + " && "));
 }
 
+TEST(Again, HidesSecretsThatItRunsWith) {
+  LrunProcess run({"-n", "1", "sh", "-c", "[ \"$2\" = sesame ] && echo known", "sh", "--api-key", "sesame"});
+  ASSERT_EQ(run.wait().code, 0) << run.err();
+  for (const char* verb : {"runs", "report"}) {
+    Beside shown(run, {verb});
+    EXPECT_EQ(shown.wait().code, 0) << shown.err();
+    EXPECT_THAT(shown.out(), HasSubstr("--api-key '***'"));
+  }
+  Beside again(run, {"again"});
+  EXPECT_EQ(again.wait().code, 0) << again.err();
+  EXPECT_THAT(again.out(), HasSubstr("known"));
+  EXPECT_THAT(again.err(), HasSubstr("--api-key '***'"));
+}
+
 TEST(Again, PrintsALineThatAShellRuns) {
   const std::vector<std::string> words{"it's", "two\nlines", "a  b\t", "$HOME `ls` \"\\\" !",
                                        "",     "~",          "*",      std::string(20'000, 'x')};

@@ -156,7 +156,6 @@ void take_life(const KnownOfRun& run, Explanation& explanation) {
   explanation.state = waits ? "waiting" : "running";
   explanation.quiet = quiet_in(run.statuses);
   for (RunStatus& status : with_hosts_joined(run.statuses)) {
-    status.argv = without_secrets(std::move(status.argv));
     for (std::string& line : lines_of(status_text(status, run.now_ms))) {
       if (explanation.text.size() < kMostTextLines) explanation.text.push_back(std::move(line));
     }
@@ -165,10 +164,12 @@ void take_life(const KnownOfRun& run, Explanation& explanation) {
 }
 
 void take_timeline(const Timeline& timeline, const KnownOfRun& run, Explanation& explanation) {
-  explanation.command = command_text(without_secrets(timeline.argv), kMostCommandBytes);
+  explanation.command = command_text(timeline.argv, kMostCommandBytes);
   explanation.world_size = timeline.world_size;
   explanation.started_ms = timeline.started_ms;
   explanation.took_ms = std::max<std::int64_t>(0, (run.alive ? run.now_ms : timeline.last_ms()) - timeline.started_ms);
+  if (!run.alive && timeline.ended_ms > 0)
+    explanation.ended_ago_ms = std::max<std::int64_t>(0, run.now_ms - timeline.ended_ms);
   explanation.others = groups_of(timeline.last_workers(), explanation.rank, run.alive);
   explanation.tried = tried_in(timeline);
 }
@@ -185,7 +186,11 @@ std::string next_command(const KnownOfRun& run, const Explanation& explanation) 
 }
 
 std::string first_line(const Explanation& explanation) {
-  std::string text = fmt::format("run {}: ", explanation.run_id);
+  std::string text = "run " + explanation.run_id;
+  if (explanation.ended_ago_ms >= 0) {
+    text += fmt::format(", ended {} ago", format_elapsed(Duration(explanation.ended_ago_ms)));
+  }
+  text += ": ";
   if (explanation.state != "ended") {
     text += explanation.state;
   } else {

@@ -33,7 +33,8 @@ struct Explanation {
   int exit_code = -1;           ///< of lrun; -1: none is known
   std::int64_t started_ms = 0;  ///< since the epoch; 0: not known
   std::int64_t took_ms = 0;
-  int world_size = 0;  ///< 0: not known
+  std::int64_t ended_ago_ms = -1;  ///< only in the text; -1: it lives, or its end is not known
+  int world_size = 0;              ///< 0: not known
   std::string command;
   int rank = -1;  ///< to blame; -1: none
   std::string host;

@@ -13,6 +13,7 @@
 #include "logs/terminal_text.h"
 #include "report/status_text.h"
 #include "report/timeline.h"
+#include "report/without_secrets.h"
 #include "verdict/failure_record.h"
 
 namespace lrun::launcher {
@@ -125,7 +126,7 @@ std::string runs_json(const std::vector<RunSummary>& runs) {
                     {"world_size", run.world_size},
                     {"alive", run.alive},
                     {"result", run.result},
-                    {"argv", run.argv}});
+                    {"argv", without_secrets(run.argv)}});
   }
   return nlohmann::json{{"schema", 1}, {"runs", list}}.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

@@ -14,6 +14,7 @@
 #include "base/shortened.h"
 #include "logs/terminal_text.h"
 #include "plan/python_program.h"
+#include "report/without_secrets.h"
 
 namespace lrun::launcher {
 namespace {
@@ -134,8 +135,9 @@ std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers
 }
 
 std::string command_text(const std::vector<std::string>& argv, std::size_t most) {
-  std::string text = line_of(argv, most);
-  if (text.size() > most) text = line_of(without_python_and_folders(argv), most);
+  const std::vector<std::string> words = without_secrets(argv);
+  std::string text = line_of(words, most);
+  if (text.size() > most) text = line_of(without_python_and_folders(words), most);
   return shortened(terminal_safe(text), most);
 }
 
@@ -156,7 +158,10 @@ std::string status_json(const std::vector<RunStatus>& runs, const std::set<std::
                         const std::map<std::string, std::vector<std::string>>& elsewhere,
                         const std::map<std::string, std::string>* ended) {
   nlohmann::json list = nlohmann::json::array();
-  for (const RunStatus& run : runs) list.push_back(nlohmann::json::parse(to_json(run)));
+  for (RunStatus run : runs) {
+    run.argv = without_secrets(std::move(run.argv));
+    list.push_back(nlohmann::json::parse(to_json(run)));
+  }
   nlohmann::json all{{"schema", 1}, {"runs", list}, {"silent", silent}, {"elsewhere", elsewhere}};
   if (ended != nullptr) all["ended"] = *ended;
   const int indent = ended != nullptr ? -1 : 1;

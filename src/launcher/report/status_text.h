@@ -30,7 +30,7 @@ std::string status_json(const std::vector<RunStatus>& runs, const std::set<std::
                         const std::map<std::string, std::string>* ended = nullptr);
 
 /// argv to be shown: as a shell would read it, but on one line and at most `most` bytes and '…'. Where it is longer,
-/// Python and folders are left out first: 'train.py --lr 1'.
+/// Python and folders are left out first: 'train.py --lr 1'. Without secrets.
 std::string command_text(const std::vector<std::string>& argv, std::size_t most);
 
 }  // namespace lrun::launcher

@@ -44,12 +44,14 @@ KnownOfRun a_failed_run(const std::string& text = "lrun: error: rank 1 failed: V
           .timeline = timeline,
           .result_json = result_json(kRun, verdict, {}, text, "mend it"),
           .log = "/logs/attempt_0/1/stderr.log",
-          .log_line = 17};
+          .log_line = 17,
+          .now_ms = 186'000};
 }
 
 TEST(Explanation, OfAFailedRunIsThisText) {
   EXPECT_EQ(explanation_text(explanation_of(a_failed_run())),
-            "run 20260102-030405-abcdef: worker failed, exit code 1 after 2.0s; 3 workers: a.py --api-key '***'\n"
+            "run 20260102-030405-abcdef, ended 3m03s ago: worker failed, exit code 1 after 2.0s; 3 workers: a.py "
+            "--api-key '***'\n"
             "error: rank 1 failed: ValueError: boom\n"
             "  | raise it\n"
             "others: ranks 0,2: stopped by lrun: SIGTERM\n"

@@ -53,6 +53,13 @@ TEST(RunsText, IsALineForEachRunBelowTheNamesOfTheColumns) {
             "20260102-030406-ghijkl  -                 -      -        lrun was killed  \n");
 }
 
+TEST(RunsText, HidesSecretsOfTheCommand) {
+  const RunSummary run{.id = "a", .result = "ok", .argv = {"train.py", "--api-key", "sesame"}};
+  EXPECT_EQ(runs_text({run}).find("sesame"), std::string::npos) << runs_text({run});
+  EXPECT_NE(runs_text({run}).find("train.py --api-key '***'\n"), std::string::npos) << runs_text({run});
+  EXPECT_EQ(nlohmann::json::parse(runs_json({run}))["runs"][0]["argv"][2], "***");
+}
+
 TEST(RunsText, OnATerminalHasNoLineThatIsWiderThanIt) {
   const RunSummary run{.id = "20260102-030405-abcdef",
                        .started_ms = 1'767'323'045'000,
