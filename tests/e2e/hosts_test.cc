@@ -165,6 +165,9 @@ TEST_F(Hosts, OneOfThemKeepsItsPartOfTheRunThatWasTyped) {
   LrunProcess runs({"runs"}, {.environment = {{"LRUN_STATE", refused.state().string()}}});
   EXPECT_EQ(runs.wait().code, 0);
   EXPECT_TRUE(contains(runs.out(), "  start failed  /nowhere/train\n")) << "it never began: " << runs.out();
+  LrunProcess logs({"logs"}, {.environment = {{"LRUN_STATE", refused.state().string()}}});
+  EXPECT_EQ(logs.wait().code, 125);
+  EXPECT_TRUE(contains(logs.err(), " started no worker here\n")) << logs.err();
 }
 
 TEST_F(Hosts, TellAFailureOnceAndEndWithItsCode) {

@@ -24,6 +24,7 @@
 #include "logs/terminal_text.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
+#include "report/runs_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -93,8 +94,9 @@ std::vector<Start> starts_of(const Timeline& timeline, std::optional<int> attemp
 
 /// The starts that were asked for: all of a named attempt, else the last one.
 /// \throws UserError  there is none, or it has no log files or not these ranks.
-std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, const VerbRequest& request) {
-  if (timeline.workers.empty() && timeline.world_size > 0) {  // a head does not know it
+std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, bool began,
+                                 const VerbRequest& request) {
+  if (timeline.workers.empty() && (timeline.world_size > 0 || !began)) {  // a head does not know the size
     throw UserError("run '" + run.id + "' started no worker here", "'lrun report " + run.id + "' says why");
   }
   if (timeline.workers.empty()) {
@@ -233,8 +235,10 @@ int logs_verb(const VerbRequest& asked, const Environment& environment, MessageS
     sink.print_lines(text_of_waiting(run));  // stdout is for what the ranks write
     return 0;
   }
-  const Timeline timeline = timeline_of(run);
-  const std::vector<Start> starts = wanted_starts(run, timeline, request);
+  RunFiles files = read_run(run);
+  const bool began = !files.result || result_words(files.result) != words_of_reason("start_failed");
+  const Timeline timeline = timeline_in(std::move(files), run);
+  const std::vector<Start> starts = wanted_starts(run, timeline, began, request);
   LinePrinter printer(request.text, sink);
   for (const Start& start : starts) {
     StartLogs logs(start, rank_width(timeline.world_size), request, printer);

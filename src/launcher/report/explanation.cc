@@ -170,7 +170,7 @@ void take_timeline(const Timeline& timeline, const KnownOfRun& run, Explanation&
   explanation.took_ms = std::max<std::int64_t>(0, (run.alive ? run.now_ms : timeline.last_ms()) - timeline.started_ms);
   if (!run.alive && timeline.ended_ms > 0)
     explanation.ended_ago_ms = std::max<std::int64_t>(0, run.now_ms - timeline.ended_ms);
-  explanation.others = groups_of(timeline.last_workers(), explanation.rank, run.alive);
+  if (run.statuses.empty()) explanation.others = groups_of(timeline.last_workers(), explanation.rank, run.alive);
   explanation.tried = tried_in(timeline);
 }
 
