@@ -79,7 +79,7 @@ struct LaunchRequest {
   Setting<Duration> start_timeout;  ///< zero: none
   Setting<Duration> hang_timeout;   ///< zero: none
   HangSignal hang_signal = HangSignal::kProgress;
-  OnHang on_hang = OnHang::kKill;
+  Setting<OnHang> on_hang{OnHang::kKill};
   Setting<std::string> signals_to_handle;  ///< 'SIGTERM,SIGUSR1'; empty: not given
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's

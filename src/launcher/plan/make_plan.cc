@@ -243,7 +243,7 @@ void choose_ends(const Inputs& in, LaunchPlan& plan) {
   plan.start_timeout = request.start_timeout;
   plan.hang_timeout = request.hang_timeout;
   plan.hang_signal = request.hang_signal;
-  plan.on_hang = request.on_hang;
+  plan.on_hang = request.on_hang.value;
   plan.stop_signals = choose_stop_signals(request.signals_to_handle, plan.personality, plan.warnings);
   plan.settle = request.settle;
   plan.settle_for_victims = request.settle.given() ? request.settle.value : kSettleForVictims;
@@ -290,14 +290,14 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
     plan.warnings.push_back(fmt::format("'{}' changes nothing without '{}'", option, needed));
   };
   if (request.hang_timeout.value == Duration::zero()) {
-    if (request.on_hang != OnHang::kKill) needs("--on-hang", "--hang-timeout");
+    if (request.on_hang.source == Source::kFlag) needs("--on-hang", "--hang-timeout");
     if (request.hang_signal != HangSignal::kProgress) needs("--hang-signal", "--hang-timeout");
   }
   const Setting<std::optional<Duration>>& backoff = request.restart_backoff;
   const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
   if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
   const bool watches = request.hang_timeout.value != Duration::zero();
-  if (watches && request.on_hang == OnHang::kRestart && !may_restart) needs("--on-hang restart", "--max-restarts");
+  if (watches && request.on_hang.value == OnHang::kRestart && !may_restart) needs("--on-hang restart", "--max-restarts");
   const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
   const bool is_python = !request.of_liblrun && is_python_program(request, in.program);
   if (backend.source == Source::kFlag && is_python) {

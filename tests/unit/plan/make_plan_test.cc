@@ -161,7 +161,7 @@ TEST(MakePlan, IsolatedWorkersCannotBeMoreThanGpus) {
 
 TEST(MakePlan, WarnsOfOptionsThatChangeNothingWithoutAnother) {
   LaunchRequest request = request_for("2");
-  request.on_hang = OnHang::kRestart;
+  request.on_hang = {OnHang::kRestart, Source::kFlag, "--on-hang"};
   request.restart_backoff = {Duration(1000), Source::kFlag, "--restart-backoff"};
   EXPECT_THAT(plan_of(request, cpu_node()).warnings,
               testing::ElementsAre("'--on-hang' changes nothing without '--hang-timeout'",
