@@ -28,7 +28,8 @@ std::string hint_about(const std::vector<UnknownWord>& unknown, std::size_t name
     const std::string word = "'" + one.word + "'";
     if (!hint.starts_with(kBefore) || !hint.ends_with("'?") || has_name(words, word)) continue;
     words.push_back(word);
-    meant.emplace_back(hint.substr(kBefore.size(), hint.size() - kBefore.size() - 1));
+    const std::string near(hint.substr(kBefore.size(), hint.size() - kBefore.size() - 1));
+    if (!has_name(meant, near)) meant.push_back(near);
   }
   const std::string first = "'" + unknown.front().word + "'";
   if (words.empty() || words.front() != first) return first + ": " + unknown.front().hint();

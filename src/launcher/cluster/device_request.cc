@@ -75,7 +75,10 @@ std::string list_meant_by(std::string_view text) {
 
 /// For what is neither a count nor a list; empty when nothing is near.
 std::string hint_about(const std::string& text) {
-  if (const std::string list = list_meant_by(text); !list.empty()) return did_you_mean(list);
+  if (const std::string list = list_meant_by(text); !list.empty()) {
+    const bool is_one = list.ends_with(',');
+    return did_you_mean(list) + (is_one ? " the comma makes it a device, and no number of devices" : "");
+  }
   if (text == "cpu" || text == "tpu") return "'--accelerator " + text + "' is the kind, and '--devices' how many";
   if (text == "all" || text == "gpu" || text == "gpus" || text == "cuda") return did_you_mean("-1");
   return nearest_hint(text, {"auto"});

@@ -297,7 +297,8 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
   const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
   if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
   const bool watches = request.hang_timeout.value != Duration::zero();
-  if (watches && request.on_hang.value == OnHang::kRestart && !may_restart) needs("--on-hang restart", "--max-restarts");
+  if (watches && request.on_hang.value == OnHang::kRestart && !may_restart)
+    needs("--on-hang restart", "--max-restarts");
   const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
   const bool is_python = !request.of_liblrun && is_python_program(request, in.program);
   if (backend.source == Source::kFlag && is_python) {

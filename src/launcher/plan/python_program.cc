@@ -42,7 +42,8 @@ bool is_python(std::string_view program) {
   for (const std::string_view name : {"python", "pypy"}) {
     if (!program.starts_with(name)) continue;
     const std::string_view version = program.substr(name.size());
-    return version.empty() || (version.front() >= '0' && version.front() <= '9');
+    const bool is_version = !version.empty() && version.front() >= '0' && version.front() <= '9';
+    return version.empty() || (is_version && version.find(' ') == std::string_view::npos);  // a command line in quotes
   }
   return false;
 }

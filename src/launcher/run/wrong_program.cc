@@ -198,15 +198,20 @@ std::string hint_to_replace(const std::string& launcher) {
 }
 
 void check_module(const std::string& module, const std::filesystem::path& folder) {
-  std::error_code error;
-  const bool is_script = module.ends_with(".py") && std::filesystem::exists(folder / module, error);
-  if (module.find('/') == std::string::npos && !is_script) return;
-  std::string name = module;
+  constexpr std::string_view kEnding = ".py";
+  const bool is_path = module.find('/') != std::string::npos;
+  const bool has_ending = module.ends_with(kEnding);
+  std::string name = module.substr(0, module.size() - (has_ending ? kEnding.size() : 0));
   std::replace(name.begin(), name.end(), '/', '.');
-  const bool is_path_of_module = std::filesystem::exists(folder / (module + ".py"), error);
+  std::string path = name;
+  std::replace(path.begin(), path.end(), '.', '/');
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(folder / (path + ".py"), error);
+  if (!is_path && !(has_ending && is_there)) return;
+  const bool is_in_package = is_there && name.find('.', 1) != std::string::npos && !name.starts_with('.');
   throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
-                  is_path_of_module ? fmt::format("write its name with dots: '-m {}'", name)
-                                    : fmt::format("leave '-m' out: 'lrun [options] {}'", module));
+                  is_in_package ? fmt::format("write its name with dots: '-m {}'", name)
+                                : fmt::format("leave '-m' out: 'lrun [options] {}'", module));
 }
 
 void check_script(const LaunchRequest& request, const LaunchPlan& plan) {
@@ -332,9 +337,10 @@ std::string hint_about_misspelt_name(const FailureRecord& record, const std::fil
   constexpr std::string_view kScript = "can't open file '";
   constexpr std::string_view kModule = "No module named ";
   const std::string_view error = record.error;
-  const bool is_script = error.starts_with(kScript);
+  const std::size_t script = error.find(kScript);  // behind 'python3: ' in most versions
+  const bool is_script = script == 0 || (script != std::string_view::npos && error.substr(0, script).ends_with(": "));
   if (!is_script && !error.starts_with(kModule)) return {};
-  std::string_view rest = error.substr(is_script ? kScript.size() : kModule.size());
+  std::string_view rest = error.substr(is_script ? script + kScript.size() : kModule.size());
   const std::string name(cut(rest, '\''));
   std::string path = name;
   if (!is_script) std::replace(path.begin(), path.end(), '.', '/');

@@ -1,0 +1,3 @@
+#include <cstdio>
+#include <cstdlib>
+int main() { std::printf("rank %s\n", std::getenv("RANK")); }
