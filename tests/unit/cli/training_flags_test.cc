@@ -48,7 +48,8 @@ TEST(TrainingFlags, NameTheRangeOfANumber) {
        {"'--seed 18446744073709551616': out of range", "allowed: 0 to 18446744073709551615",
         "'--seed 18446744073709551615'"}},
       {"--master-port=65536", {"'--master-port 65536': out of range", "allowed: 0 to 65535", "'--master-port 29500'"}},
-      {"--master-port=http", {"'--master-port http': not a whole number", "allowed: 0 to 65535", "'--master-port 29500'"}},
+      {"--master-port=http",
+       {"'--master-port http': not a whole number", "allowed: 0 to 65535", "'--master-port 29500'"}},
   });
 }
 
