@@ -176,6 +176,9 @@ constexpr HintRule kRules[] = {
     {"illegal-instruction", "Illegal instruction", "", "the program uses instructions that this processor lacks"},
     {"thread-at-exit", "terminate called without an active exception", "",
      "a thread was still running at exit; a torch program calls destroy_process_group() before it ends"},
+    {"two-dashes", "unrecognized arguments: -- ", "", "leave '--' out: all words behind PROGRAM are its own"},
+    {"late-rank", "Timed out waiting ", "ms for ",
+     "a rank came later than its group waits: give init_process_group() a longer 'timeout'"},
     {"local-rank-argument", "unrecognized arguments: --local", "", "read LOCAL_RANK from the environment instead"},
     {"local-rank-argument", "arguments are required: --local", "",
      "read LOCAL_RANK from the environment, or write it behind PROGRAM: '--local_rank \\$local_rank'"},
@@ -271,8 +274,9 @@ std::string_view hint_of_cause(const FailureRecord& record) {
       return "'ulimit -t' limits the CPU time of each process; if the hard limit allows it, '--rlimit cpu=unlimited' "
              "lifts it";
     case Cause::kEndedEarly:
-      return record.detail.find(kInitProcessGroup) != std::string::npos
-                 ? "every rank must call init_process_group"
+      return record.detail.find(kInitProcessGroup) != std::string::npos ? "every rank must call init_process_group"
+             : record.detail.find(" in barrier") != std::string::npos
+                 ? "every rank must call barrier(): take it out of 'if rank == 0'"
                  : "give every rank the same number of batches (DistributedSampler, drop_last), or let ranks end early "
                    "with Join";
     case Cause::kOwnError:  // its detail is always a full folder

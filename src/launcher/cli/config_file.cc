@@ -203,6 +203,12 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   return fmt::format("a text stands in {}quotes, as in 'strategy = \"ddp\"'", has_curly_quote ? "plain " : "");
 }
 
+/// A file that lrun cannot have written of, and that many programs read.
+bool is_of_program(const std::string& path) {
+  constexpr std::array<std::string_view, 4> kEndings{".json", ".yaml", ".yml", ".py"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
 /// \param ascii  the text that toml++ has read.
 [[noreturn]] void refuse_text(std::string_view ascii, const std::string& path, const toml::parse_error& error) {
   const std::vector<std::string> lines = split_lines(ascii);
@@ -213,8 +219,11 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   const std::string description = from_ascii(error.description());
   throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
                               beyond_ascii ? "a non-ASCII character outside quotes" : description),
-                  path.ends_with(".py") ? fmt::format("'{}' is taken for the file of settings of '--config'", path)
-                                        : hint_about_line(line, at.column - 1, description));
+                  is_of_program(path)
+                      ? fmt::format("'--config' is lrun's own here; PROGRAM's stands behind it: 'lrun PROGRAM "
+                                    "--config {}'",
+                                    path)
+                      : hint_about_line(line, at.column - 1, description));
 }
 
 }  // namespace

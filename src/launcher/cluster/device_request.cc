@@ -141,7 +141,10 @@ Parsed parse_devices(std::string_view text, int most) {
     return DeviceProblem{"neither a count nor a list of devices", hint.empty() ? "2" : "", hint};
   }
   if (*count == 0)
-    return DeviceProblem{"asks for no device", {}, "'--accelerator cpu' uses no GPU, and '0,' only device 0"};
+    return DeviceProblem{"asks for no device",
+                         {},
+                         "it is a number of devices, such as '1'; the device with the number 0 is '0,', and lists have "
+                         "commas, as '0,1'"};
   if (*count < 0) return DeviceProblem{"out of range", {}, "'-1' is all GPUs"};
   if (*count > most) return DeviceProblem{"more than " + std::to_string(most) + " devices", std::to_string(most)};
   return DeviceRequest{Kind::kCount, *count};

@@ -90,9 +90,8 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
   constexpr int kMostRank = 99'999;  // longer numbers are parts of dates and times
   if (const auto rank = natural_number(digits); rank && *rank <= kMostRank && !has_jobs) {
-    throw UserError(problem,
-                    "'lrun logs " + std::to_string(*rank) +
-                        "' shows what that rank wrote; the other verbs take no rank, and without RUN the last run");
+    throw UserError(problem, "without a number it is the last run with all its ranks; 'lrun logs " +
+                                 std::to_string(*rank) + "' shows what one rank wrote");
   }
   if (runs.empty()) throw UserError(problem, std::string(kNothingRan));
   const bool is_older = name < runs.front().id && name.starts_with("20") && name.find('-') == 8;  // by its date
@@ -142,7 +141,9 @@ RunEntry living_run(const std::string& name, const std::filesystem::path& state_
     throw UserError("several runs are alive", "name one: '" + command + " RUN' with " + newest_of(runs));
   throw UserError("no run is alive in '" + state_folder.string() + "'",
                   all.empty() ? std::string(kNothingRan)
-                              : "the last one was '" + all.back().id + "'; 'lrun report' says how it ended");
+                              : "the last one was '" + all.back().id + "'; " +
+                                    (command.starts_with("lrun logs") ? "'lrun logs' shows what it wrote"
+                                                                      : "'lrun report' says how it ended"));
 }
 
 std::vector<LivingLauncher> ask_launchers(const RunEntry& run) {

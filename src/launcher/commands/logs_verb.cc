@@ -250,8 +250,11 @@ int logs_verb(const VerbRequest& asked, const Environment& environment, MessageS
     }
   }
   if (!printer.any()) {
-    sink.note(request.text.empty() ? "run '" + run.id + "' wrote nothing there"
-                                   : "no line there has '" + request.text + "'");
+    const bool is_pattern = request.text.find_first_of("|*[\\^$") != std::string::npos;
+    sink.note(request.text.empty()
+                  ? "run '" + run.id + "' wrote nothing there"
+                  : "no line there has '" + request.text + "'" +
+                        (is_pattern ? ", which '--grep' takes as plain text, and not as a pattern" : ""));
   }
   return printer.failed() ? kExitRefused : 0;
 }

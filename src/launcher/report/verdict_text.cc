@@ -219,6 +219,20 @@ std::string start_failure_text(const FailureRecord& record, const RunFactsForTex
          (problem.hint.empty() ? std::string() : message_line(Severity::kHint, problem.hint, facts.colour));
 }
 
+/// For a run that lrun stopped by a limit that may be the wrong one, or by a signal that came with something else.
+std::string_view hint_about_end(const RunEnd& end) {
+  if (end.kind == RunEnd::Kind::kHang) {
+    return "printed lines and steps of liblrun are progress: programs at work need more of them, or a longer time";
+  }
+  if (end.kind == RunEnd::Kind::kStartTimedOut) {
+    return "programs connect in init_process_group(); '--timeout' limits the time of others";
+  }
+  if (end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGHUP) {
+    return "its terminal was closed: 'nohup', tmux and screen keep a run alive";
+  }
+  return {};
+}
+
 std::string reason_here_text(const RunEnd& end) {
   switch (end.kind) {
     case RunEnd::Kind::kInterrupted:
@@ -352,8 +366,9 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
     text += message_line(Severity::kNote, fmt::format("core dump of rank {}: {}", failure->rank, facts.core_dump),
                          facts.colour);
   }
-  if (verdict.culprit) text += hint_line(*verdict.culprit, facts);
-  return text;
+  if (verdict.culprit) return text + hint_line(*verdict.culprit, facts);
+  const std::string_view hint = hint_about_end(verdict.end);
+  return hint.empty() ? text : text + message_line(Severity::kHint, std::string(hint), facts.colour);
 }
 
 }  // namespace lrun::launcher

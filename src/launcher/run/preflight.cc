@@ -38,19 +38,34 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
   return nearest_word(program, verbs).value_or("");
 }
 
+/// 'pkg.train' without '-m'
+std::string module_meant_by(const std::string& program) {
+  std::string path = program;
+  std::replace(path.begin(), path.end(), '.', '/');
+  const bool is_one = path != program && program.find('/') == std::string::npos && !program.ends_with(".py");
+  return is_one && ::access((path + ".py").c_str(), F_OK) == 0 ? "-m " + program : std::string();
+}
+
 /// The file that was probably meant by a program that is not there, as it would have to be typed.
 std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
   constexpr std::size_t kMostFiles = 1000;
   if (!plan.setup.folder.value.empty()) return {};                 // the name is one in that folder
   if (program.string().find('=') != std::string::npos) return {};  // NAME=VALUE
+  if (std::string module = module_meant_by(program.string()); !module.empty()) return module;
   const std::filesystem::path folder = program.parent_path();
+  const bool is_script = program.extension() == ".py";
   std::vector<std::string> names;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
   for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
        entry.increment(error)) {
     std::error_code gone;
-    if (entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
+    const std::filesystem::path below = entry->path().filename() / program;
+    if (folder.empty() && entry->is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
+      return below.string();
+    }
+    const bool may_be_it = !is_script || entry->path().extension() == ".py";
+    if (may_be_it && entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
   }
   if (folder.empty() && std::find(names.begin(), names.end(), program.string()) != names.end()) {
     return "./" + program.string();

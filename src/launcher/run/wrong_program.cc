@@ -252,7 +252,8 @@ void check_verb(const std::vector<std::string>& command) {
 std::string advice_about(const std::string& program, const std::filesystem::path& file) {
   std::error_code error;
   const bool is_there = std::filesystem::exists(file, error);
-  if (!is_there && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
+  const bool is_script = std::filesystem::exists(file.string() + ".py", error);  // 'fit' for 'fit.py'
+  if (!is_there && !is_script && !hint_about_word(program).empty()) return std::string(hint_about_word(program));
   if (!is_there && (is_launcher(program) || is_any_of(kOtherLaunchers, program))) {
     return hint_to_replace(program);
   }

@@ -105,6 +105,8 @@ constexpr Example kExamples[] = {
     {"missing-file", "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'"},
     {"illegal-instruction", "run.sh: line 2:  7 Illegal instruction     ./train"},
     {"thread-at-exit", "terminate called without an active exception"},
+    {"two-dashes", "train.py: error: unrecognized arguments: -- --epochs 3"},
+    {"late-rank", "RuntimeError: [unbound_buffer.cc:78] Timed out waiting 6000ms for recv operation to complete"},
     {"local-rank-argument", "train.py: error: unrecognized arguments: --local-rank=0"},
     {"local-rank-argument", "train.py: error: the following arguments are required: --local_rank"},
     {"foreign-rank", "KeyError: 'SLURM_PROCID'"},
