@@ -151,6 +151,12 @@ unsigned machine_of(const std::filesystem::path& file) {
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 ? header.e_machine : EM_NONE;
 }
 
+/// '127.0.0.1'
+bool is_address(const std::string& word) {
+  return std::count(word.begin(), word.end(), '.') == 3 && word.front() != '.' && word.back() != '.' &&
+         word.find("..") == std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos;
+}
+
 /// 'beta:2'
 bool is_host_with_workers(const std::string& word) {
   const std::size_t colon = word.find(':');
@@ -258,8 +264,8 @@ std::string advice_about(const std::string& program, const std::filesystem::path
     return hint_to_replace(program);
   }
   if (std::string advice = advice_about_package(program, file); !advice.empty()) return advice;
-  if (!is_there && is_host_with_workers(program)) {
-    return fmt::format("a list is one word, with commas and no blanks: '-H HOST:4,{}'", program);
+  if (!is_there && (is_host_with_workers(program) || is_address(program))) {
+    return fmt::format("a list is one word, with commas and no blanks: '-H HOST,{}'", program);
   }
   if (program == "-") return "lrun runs a file, as in 'lrun train.py'; with '--stdin' rank 0 gets lrun's input";
   if (!is_there && program.starts_with('-')) {

@@ -116,7 +116,9 @@ TEST_F(WrongProgram, IsWhatOnlyAShellOrAnotherToolUnderstands) {
 TEST_F(WrongProgram, IsAFolderOrAHost) {
   std::filesystem::create_directory(folder() / "data");
   EXPECT_EQ(advice("data"), "'data' is a folder: name the program in it");
-  EXPECT_EQ(advice("beta:2"), "a list is one word, with commas and no blanks: '-H HOST:4,beta:2'");
+  EXPECT_EQ(advice("beta:2"), "a list is one word, with commas and no blanks: '-H HOST,beta:2'");
+  EXPECT_EQ(advice("127.0.0.1"), "a list is one word, with commas and no blanks: '-H HOST,127.0.0.1'");
+  EXPECT_EQ(advice("1.2.3"), "") << "a version is no address";
   for (const char* const other : {"beta:", ":2", "a/b:2", "b:c"}) EXPECT_EQ(advice(other), "") << other;
 }
 
