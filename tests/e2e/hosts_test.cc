@@ -350,6 +350,9 @@ TEST_F(Hosts, AreReadFromAFile) {
   EXPECT_EQ(missing.wait().code, 125);
   EXPECT_TRUE(contains(missing.err(), "'--hostfile /nowhere' cannot be read: No such file or directory"))
       << missing.err();
+  LrunProcess misspelt({"--hostfile", file + "s", "true"}, options());
+  EXPECT_EQ(misspelt.wait().code, 125);
+  EXPECT_TRUE(contains(misspelt.err(), "did you mean '--hostfile " + file + "'?")) << misspelt.err();
 }
 
 TEST_F(Hosts, AreReadFromAPipe) {

@@ -74,7 +74,9 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
   EXPECT_THAT(status.err(), StartsWith("lrun: error: run '" + id + "' has ended\nlrun: hint: "));
   Beside none(run, {"status"});
   EXPECT_EQ(none.wait().code, 0);
-  EXPECT_EQ(none.out(), "no run is alive in '" + run.state().string() + "'\n");
+  EXPECT_THAT(none.out(), StartsWith("no run is alive in '" + run.state().string() + "'\nthe last one was '" + id +
+                                     "', which ended "));
+  EXPECT_THAT(none.out(), EndsWith("s ago: ok; 'lrun report' tells what happened\n"));
   Beside unknown(run, {"status", "nope"});
   EXPECT_EQ(unknown.wait().code, 125);
   EXPECT_EQ(unknown.err(), "lrun: error: no run 'nope' in '" + run.state().string() +
@@ -242,7 +244,7 @@ TEST(StatusWatch, WithoutALiveRunSaysSo) {
   ASSERT_EQ(run.wait().code, 0);
   Beside watch(run, {"status", "--watch"});
   EXPECT_EQ(watch.wait().code, 0);
-  EXPECT_EQ(watch.out(), "no run is alive in '" + run.state().string() + "'\n");
+  EXPECT_THAT(watch.out(), StartsWith("no run is alive in '" + run.state().string() + "'\nthe last one was '"));
 }
 
 TEST(Logs, AreTheLinesOfTheRanksWithTheRankInFront) {

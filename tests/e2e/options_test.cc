@@ -141,6 +141,12 @@ TEST(Env, TellsWhatCannotBePassedOn) {
             "'LRUN_TEST_NO_SUCH=VALUE' would set one\n");
 }
 
+TEST(Env, TellsOfAValueThatIsAWordOfItsOwn) {
+  LrunProcess lrun({"--env", "LRUN_TEST_NO_SUCH", "1", "true"});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_THAT(lrun.err(), ::testing::EndsWith("lrun: hint: write '--env LRUN_TEST_NO_SUCH=1'\n"));
+}
+
 TEST(Rlimit, IsTheWorkersAndNotLruns) {
   LrunProcess lrun({"--rlimit", "nofile=100:200", "--rlimit=core=0", "-n", "2", "--output=raw", "sh", "-c",
                     "echo $(ulimit -Sn) $(ulimit -Hn) $(ulimit -Sc)"});

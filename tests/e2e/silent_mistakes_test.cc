@@ -105,10 +105,21 @@ TEST(ProgramOfTheSystem, ThatIsAVerbElsewhereIsTold) {
 
 TEST(EmptyScript, IsToldAndSoIsASecondProgram) {
   const Script nothing("");
-  LrunProcess lrun({"train.py", ":", "-n", "2", "other.py"}, nothing.options());
+  LrunProcess lrun({"train.py", ":", "-x", "A"}, nothing.options());
   EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
   EXPECT_THAT(lrun.err(), mentions({"lrun: warning: 'train.py' is empty",
                                     "lrun: warning: ':' and all behind it are arguments of 'train.py'"}));
+}
+
+TEST(SecondProgram, WithAnOptionOfMpirunIsRefused) {
+  LrunProcess same({"-np", "1", "true", ":", "-np", "2", "true"});
+  EXPECT_EQ(same.wait().code, 125);
+  EXPECT_EQ(same.err(),
+            "lrun: error: ':' separates programs in mpirun, and a run of lrun has one\n"
+            "lrun: hint: for 3 workers write 'lrun -n 3 true'\n");
+  LrunProcess other({"true", ":", "-n", "2", "false"});
+  EXPECT_EQ(other.wait().code, 125);
+  EXPECT_THAT(other.err(), mentions({"lrun: hint: start one program", "RANK"}));
 }
 
 TEST(ProgramOfThisFolder, IsFoundAgainWhereWorkersStartInAnotherOne) {
@@ -177,31 +188,28 @@ TEST(CrowdedCpus, AreToldOnce) {
             "for each other; OMP_NUM_THREADS=1 is a fair share\n");
 }
 
-constexpr std::string_view kSetBy =
-    "; '-n', '--num-nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them\n";
-
 TEST(ReplacedVariables, AreToldWhereNothingReadsThem) {
   LrunProcess lrun({"--devices", "2", "true"}, {.environment = {{"RANK", "3"}, {"MASTER_ADDR", "10.1.1.1"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err(), "lrun: note: workers get this run's values in place of 'MASTER_ADDR=10.1.1.1' and 'RANK=3'" +
-                            std::string(kSetBy));
+  EXPECT_EQ(lrun.err(),
+            "lrun: note: this run has 2 workers, with its own values in place of 'MASTER_ADDR=10.1.1.1' and 'RANK=3'; "
+            "'--rdzv-endpoint' and '--node-rank' set them\n");
 }
 
-TEST(ReplacedVariables, AreToldWhereTheyDescribeAnotherWorld) {
+TEST(ReplacedVariables, AreToldWithTheOptionOfEachWhereTheyDescribeAnotherWorld) {
+  const std::string begin = "lrun: note: this run has 1 worker, with its own values in place of ";
   LrunProcess lrun({"--devices", "1", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err(),
-            "lrun: note: workers get this run's values in place of 'RANK=1' and 'WORLD_SIZE=2'" + std::string(kSetBy));
+  EXPECT_EQ(lrun.err(), begin + "'RANK=1' and 'WORLD_SIZE=2'; '--node-rank' and '-n' set them\n");
   LrunProcess number({"true"}, {.environment = {{"WORLD_SIZE", "2"}}});
   EXPECT_EQ(number.wait().code, 0);
-  EXPECT_EQ(number.err(), "lrun: note: workers get this run's values in place of 'WORLD_SIZE=2'" + std::string(kSetBy));
+  EXPECT_EQ(number.err(), begin + "'WORLD_SIZE=2'; '-n' sets it\n");
   LrunProcess port({"true"}, {.environment = {{"MASTER_PORT", "29600"}}});
   EXPECT_EQ(port.wait().code, 0);
-  EXPECT_EQ(port.err(),
-            "lrun: note: workers get this run's values in place of 'MASTER_PORT=29600'" + std::string(kSetBy));
+  EXPECT_EQ(port.err(), begin + "'MASTER_PORT=29600'; '--master-port' sets it\n");
   LrunProcess local({"true"}, {.environment = {{"LOCAL_RANK", "1"}}});
   EXPECT_EQ(local.wait().code, 0);
-  EXPECT_EQ(local.err(), "lrun: note: workers get this run's values in place of 'LOCAL_RANK=1'" + std::string(kSetBy));
+  EXPECT_EQ(local.err(), begin + "'LOCAL_RANK=1'\n");
   LrunProcess same({"--devices", "2", "true"}, {.environment = {{"WORLD_SIZE", "2"}}});
   EXPECT_EQ(same.wait().code, 0);
   EXPECT_EQ(same.err(), "");

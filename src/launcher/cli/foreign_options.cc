@@ -23,6 +23,8 @@ constexpr std::string_view kShortC =
     "CPUs";
 constexpr std::string_view kOfContainer = "it is for docker and its like: write it where the container is started";
 constexpr std::string_view kSomeGpus = "'--devices 2' takes two devices, and '--devices 0,' only device 0";
+constexpr std::string_view kNodes = "did you mean '--num-nodes'? '-n' counts the workers of each node";
+constexpr std::string_view kAllRanks = "did you mean '--nproc-per-node'? it counts the workers of each node";
 constexpr std::string_view kOwnRank = "leave it out: each worker finds its own in LOCAL_RANK and RANK";
 constexpr std::string_view kOfJsrun = "leave it out: it is for LLNL's other lrun, which starts IBM's jsrun";
 
@@ -55,11 +57,11 @@ constexpr ForeignName kForeignNames[] = {
     {"--gpus-per-task", "--devices"},
     {"--gpu-ids", kSomeGpus},
     {"--multi-gpu", "--devices -1"},
-    {"--num-processes", "--nproc-per-node"},
-    {"--num-procs", "--nproc-per-node"},
-    {"--nprocs", "--nproc-per-node"},
+    {"--num-processes", kAllRanks},
+    {"--num-procs", kAllRanks},
+    {"--nprocs", kAllRanks},
     {"--nprocs-per-node", "--nproc-per-node"},
-    {"--ntasks", "--nproc-per-node"},
+    {"--ntasks", kAllRanks},
     {"--ntasks-per-node", "--nproc-per-node"},
     {"--workers", "--nproc-per-node"},
     {"--ranks", "--nproc-per-node"},
@@ -72,7 +74,7 @@ constexpr ForeignName kForeignNames[] = {
     {"-ppn", "--nproc-per-node"},
     {"--n", "-n"},
     {"--npernode", "--nproc-per-node"},
-    {"--world-size", "--nproc-per-node"},
+    {"--world-size", kAllRanks},
     {"-c", kShortC},
     {"-u", "leave it out: what Python prints is shown at once"},
     {"-W", kOfPython},
@@ -85,13 +87,13 @@ constexpr ForeignName kForeignNames[] = {
     {"--cpu-bind", kCpus},
     {"--use-hwthread-cpus", "leave it out: workers are bound to CPUs only where '--bind' asks for it"},
     {"--map-by", "leave it out: hosts are filled one after another; '--bind' binds workers to CPUs"},
-    {"--nodes", "--num-nodes"},
-    {"-N", "--num-nodes"},
+    {"--nodes", kNodes},
+    {"-N", kNodes},
     {"-T", "write '--num-nodes 2 --nproc-per-node 4' for '-N2 -T4' of LLNL's other lrun"},
     {"-M", kOfJsrun},
     {"--smpiargs", kOfJsrun},
     {"--mpibind", kOfJsrun},
-    {"--num-machines", "--num-nodes"},
+    {"--num-machines", kNodes},
     {"--min-nodes", "--num-nodes MIN:MAX"},
     {"--max-nodes", "--num-nodes MIN:MAX"},
     {"--min-np", "--num-nodes MIN:MAX"},

@@ -26,9 +26,10 @@ std::string hint_about(const std::vector<UnknownWord>& unknown, std::size_t name
   for (const UnknownWord& one : unknown) {
     const std::string_view hint = one.hint();
     const std::string word = "'" + one.word + "'";
-    if (!hint.starts_with(kBefore) || !hint.ends_with("'?") || has_name(words, word)) continue;
+    const std::size_t end = hint.find("'?");  // behind it may stand what the near word does
+    if (!hint.starts_with(kBefore) || end == std::string_view::npos || has_name(words, word)) continue;
     words.push_back(word);
-    const std::string near(hint.substr(kBefore.size(), hint.size() - kBefore.size() - 1));
+    const std::string near(hint.substr(kBefore.size(), end + 1 - kBefore.size()));
     if (!has_name(meant, near)) meant.push_back(near);
   }
   const std::string first = "'" + unknown.front().word + "'";

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -161,8 +162,17 @@ std::string fitted_to_stdout(const std::string& text) {
   return all;
 }
 
+/// With the run that ended last, which is looked for then.
 std::string no_run_text(const std::filesystem::path& state) {
-  return fmt::format("no run is alive in '{}'\n", state.string());
+  std::string text = fmt::format("no run is alive in '{}'\n", state.string());
+  const std::vector<RunEntry> kept = list_runs(state);
+  if (kept.empty()) return text;
+  const auto [timeline, result] = read_run(kept.back());
+  const std::int64_t ended_ms = timeline ? timeline->last_ms() : 0;
+  const Duration age(std::max<std::int64_t>(0, wall_ms() - ended_ms));
+  return text + fmt::format("the last one was '{}'{}: {}; 'lrun report' tells what happened\n", kept.back().id,
+                            ended_ms == 0 ? "" : fmt::format(", which ended {} ago", format_elapsed(age)),
+                            result_words(result));
 }
 
 std::string text_of_all(const Answers& answers) {

@@ -9,9 +9,11 @@
 #include <climits>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/appended_file.h"
+#include "base/nearest.h"
 #include "base/split.h"
 #include "base/user_error.h"
 #include "cli/user_file.h"
@@ -25,11 +27,27 @@ namespace {
 
 constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
 
-std::vector<Host> hosts_of_file(const std::string& path, const std::string& written) {
+/// '--hostfile hostfile' for a name near it.
+std::string hint_about_hostfile(const std::filesystem::path& path, const std::string& origin) {
+  constexpr std::size_t kMostFiles = 1000;
+  std::vector<std::string> names;
+  std::error_code error;
+  const std::filesystem::path folder = path.parent_path();
+  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error)) names.push_back(entry->path().filename().string());
+  }
+  const auto nearest = nearest_word(path.filename().string(), names);
+  if (!nearest || *nearest == path.filename()) return "name a file with a host a line";
+  return did_you_mean(as_written(origin, (folder / *nearest).string()));
+}
+
+std::vector<Host> hosts_of_file(const std::string& path, const std::string& written, const std::string& origin) {
   const FileText file = read_user_file(path, kMostHostfileBytes);
   if (file.error_number != 0) {
     throw UserError(fmt::format("'{}' cannot be read: {}", written, file_refusal_text(file.error_number)),
-                    "name a file with a host a line");
+                    hint_about_hostfile(path, origin));
   }
   return parse_hostfile(file.text, path);
 }
@@ -123,8 +141,9 @@ std::vector<Host> named_hosts(const LaunchRequest& request, const Environment& e
   }
   const std::string written = hosts_as_written(request);
   refuse_file_as_host(request);
-  std::vector<Host> hosts =
-      request.hosts.given() ? request.hosts.value.hosts : hosts_of_file(request.hostfile.value, written);
+  std::vector<Host> hosts = request.hosts.given()
+                                ? request.hosts.value.hosts
+                                : hosts_of_file(request.hostfile.value, written, request.hostfile.origin);
   if (request.include.given()) hosts = included(hosts, request.include.value, as_written(request.include));
   if (request.exclude.given()) hosts = excluded(hosts, request.exclude.value, as_written(request.exclude));
   return used_hosts(std::move(hosts), request);

@@ -7,6 +7,7 @@
 
 #include "base/numeric_address.h"
 #include "base/user_error.h"
+#include "base/whole_number.h"
 #include "plan/horovod_environment.h"
 #include "plan/launch_plan.h"
 #include "plan/launch_request.h"
@@ -246,13 +247,17 @@ void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, cons
                     "on every node, write '--rdzv-endpoint HOST:2379' with one or more of its members, with commas");
   }
   const std::string named = environment.get("MASTER_ADDR").value_or("");
+  const std::string typed = environment.get("MASTER_PORT").value_or("");
+  const auto port = whole_number<int>(typed);  // Kubernetes sets 'tcp://…' for a service
+  const bool is_port = port && *port > 0 && *port <= kMostPort;
+  const std::string given = named + ":" + std::to_string(is_port ? *port : kPortOfStatic);
   const Source source = request.num_nodes.source;
   const bool is_on_line = source != Source::kConfig && source != Source::kEnvironment;
   throw UserError("no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
                       (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
-                  named.empty()
-                      ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them"
-                      : "on every node, write '--rdzv-endpoint " + named + ":29500', as MASTER_ADDR names it");
+                  named.empty() ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them"
+                                : "on every node, write '--rdzv-endpoint " + given + "', as MASTER_ADDR" +
+                                      (is_port ? " and MASTER_PORT name it" : " names it"));
 }
 
 }  // namespace lrun::launcher

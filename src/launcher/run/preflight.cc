@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -147,6 +148,14 @@ std::string advice_about_dashes(const std::string& typed, const LaunchPlan& plan
   return did_you_mean("--" + typed + (is_apart ? " " + next : std::string()));
 }
 
+/// The value of '--env NAME VALUE', which lrun takes for PROGRAM.
+std::string advice_about_value(const std::string& typed, const LaunchPlan& plan) {
+  if (plan.setup.environment.empty() || next_word(typed, plan).empty()) return {};
+  const EnvironmentChange& last = plan.setup.environment.back();
+  const bool is_there = last.kind != EnvironmentChange::Kind::kPassOn || std::getenv(last.name.c_str()) != nullptr;
+  return is_there ? std::string() : fmt::format("write '{}={}'", as_written(last), typed);
+}
+
 /// For a word too many in front of a script of this folder: 'launch train.py', '4 train.py'.
 std::string advice_about_word_before_script(const std::string& typed, const LaunchPlan& plan) {
   if (typed.find_first_of("./=") != std::string::npos || ::access(file_of(typed, plan).c_str(), F_OK) == 0) return {};
@@ -176,7 +185,8 @@ std::string advice_for(const std::string& typed, const LaunchPlan& plan, bool is
   if (std::string advice = advice_about(typed, file_of(typed, plan)); !advice.empty()) return advice;
   using Advice = std::string (*)(const std::string& typed, const LaunchPlan& plan);
   constexpr Advice kOfAll[] = {advice_about_folder, advice_about_unit, advice_about_path, advice_about_blanks};
-  constexpr Advice kOfExecuted[] = {advice_about_dashes, advice_about_mode, advice_about_word_before_script};
+  constexpr Advice kOfExecuted[] = {advice_about_value, advice_about_dashes, advice_about_mode,
+                                    advice_about_word_before_script};
   for (const Advice about : kOfAll) {
     if (std::string advice = about(typed, plan); !advice.empty()) return advice;
   }

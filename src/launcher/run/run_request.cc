@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/user_error.h"
+#include "base/whole_number.h"
 #include "cli/misplaced_option.h"
 #include "cluster/outer_launcher.h"
 #include "cluster/program_facts.h"
@@ -57,10 +61,26 @@ void add_warnings_about_lists(LaunchPlan& plan, const LaunchRequest& request, co
 }
 
 /// Warnings about what stands in the text of PROGRAM.
+/// 'train.py : -np 2 train.py' of mpirun. \throws UserError  an option of mpirun is behind the colon
+void check_colon(const LaunchRequest& request, int world_size) {
+  constexpr std::array<std::string_view, 6> kOfMpirun{"-np", "-n", "--np", "-host", "--host", "-H"};
+  const std::vector<std::string>& words = request.command;
+  const auto colon = std::find(words.begin(), words.end(), ":");
+  if (words.end() - colon < 3 || std::find(kOfMpirun.begin(), kOfMpirun.end(), *(colon + 1)) == kOfMpirun.end()) return;
+  const auto more = whole_number<int>(*(colon + 2));
+  const bool is_same = more && *more > 0 && std::equal(words.begin(), colon, colon + 3, words.end());
+  const std::string part = fmt::format("{}{}", request.module ? "-m " : "", words.front());
+  throw UserError(
+      "':' separates programs in mpirun, and a run of lrun has one",
+      is_same ? fmt::format("for {} workers write 'lrun -n {} {}'", world_size + *more, world_size + *more, part)
+              : "start one program, which does the part of its rank: workers find it in RANK");
+}
+
 void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, const ProgramFacts& program) {
   const ReadProgram read = program_reader(request.setup.folder.value);
   std::string misplaced = warn_about_misplaced_option(plan, request, program, read);
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
+  check_colon(request, plan.world_size);
   const auto colon = std::find(request.command.begin(), request.command.end(), ":");
   if (colon != request.command.end() && colon + 1 != request.command.end() && (colon + 1)->starts_with('-')) {
     plan.warnings.push_back(
@@ -93,13 +113,35 @@ std::vector<std::string> missing_of_pod(const Environment& of_workers) {
   return missing;
 }
 
+/// The option that has the part of a variable which people set by hand for each rank.
+constexpr std::pair<std::string_view, std::string_view> kOptionsForVariables[] = {{"WORLD_SIZE", "-n"},
+                                                                                  {"LOCAL_WORLD_SIZE", "-n"},
+                                                                                  {"RANK", "--node-rank"},
+                                                                                  {"GROUP_RANK", "--node-rank"},
+                                                                                  {"NODE_RANK", "--node-rank"},
+                                                                                  {"GROUP_WORLD_SIZE", "--num-nodes"},
+                                                                                  {"MASTER_PORT", "--master-port"},
+                                                                                  {"MASTER_ADDR", "--rdzv-endpoint"}};
+
 /// For somebody who has set RANK or MASTER_ADDR by hand.
 void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
-  for (std::string& variable : replaced) variable = "'" + variable + "'";
-  if (!replaced.empty())
-    sink.note("workers get this run's values in place of " + join_words(replaced) +
-              "; '-n', '--num-nodes', '--node-rank', '--rdzv-endpoint' and '--master-port' set them");
+  std::vector<std::string> options;
+  for (std::string& variable : replaced) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    for (const auto& [known, option] : kOptionsForVariables) {
+      std::string quoted = fmt::format("'{}'", option);
+      const bool is_new = std::find(options.begin(), options.end(), quoted) == options.end();
+      if (name == known && is_new) options.push_back(std::move(quoted));
+    }
+    variable = "'" + variable + "'";
+  }
+  if (replaced.empty()) return;
+  const std::string_view sets = options.size() > 1 ? "set" : "sets";
+  const std::string_view what = replaced.size() > 1 ? "them" : "it";
+  sink.note(fmt::format("this run has {}, with its own values in place of {}{}", counted(plan.world_size, "worker"),
+                        join_words(replaced),
+                        options.empty() ? "" : fmt::format("; {} {} {}", join_words(options), sets, what)));
 }
 
 /// True for somebody who says the number of ranks or where they meet, or starts each by hand, to a run that reads none

@@ -87,6 +87,9 @@ TEST(Spelling, UnknownOptionsGetTheNearestName) {
             "lrun: error: unknown option '-devices'\nlrun: hint: did you mean '--devices'?\n");
   EXPECT_THAT(refusal({"--bogus=1", "./train"}), mentions({"'--bogus'", "'lrun --help'", "'lrun PROGRAM --bogus'"}));
   EXPECT_THAT(refusal({"-4", "./train"}), mentions({"'-4'", "did you mean '-n 4'?"}));
+  EXPECT_THAT(refusal({"-N", "2", "-n", "4", "./train"}),
+              mentions({"did you mean '--num-nodes'? '-n' counts the workers of each node"}));
+  EXPECT_THAT(refusal({"--ntasks=4", "./train"}), mentions({"'--nproc-per-node'? it counts the workers of each node"}));
   EXPECT_THAT(refusal({"--DEVICES=2", "./train"}), mentions({"did you mean '--devices'?"}));
 }
 
@@ -97,6 +100,9 @@ TEST(Spelling, SeveralUnknownOptionsAreToldAtOnce) {
   EXPECT_EQ(refusal({"--devces", "2", "--num-nods=2", "--devces=3", "./train"}),
             "lrun: error: unknown options '--devces' and '--num-nods'\n"
             "lrun: hint: did you mean '--devices' and '--num-nodes'?\n");
+  EXPECT_EQ(refusal({"-N", "2", "--ntasks=4", "./train"}),
+            "lrun: error: unknown options '-N' and '--ntasks'\n"
+            "lrun: hint: did you mean '--num-nodes' and '--nproc-per-node'?\n");
   EXPECT_THAT(refusal({"--bogus", "--devces=2", "./train"}), mentions({"hint: '--bogus': options of PROGRAM stand"}));
   EXPECT_EQ(refusal({"--devces", "two", "--bogus", "./train"}),
             "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n")

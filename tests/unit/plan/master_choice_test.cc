@@ -201,6 +201,12 @@ TEST(MasterChoice, SaysWhatToTypeForSeveralNodes) {
   LaunchRequest request = request_for_four({});
   EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, environment); }),
               mentions({"'--rdzv-endpoint node0:29500', as MASTER_ADDR names it"}));
+  environment.set("MASTER_PORT", "tcp://10.0.0.1:80");
+  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, environment); }),
+              mentions({"'--rdzv-endpoint node0:29500', as MASTER_ADDR names it"}));
+  environment.set("MASTER_PORT", "56119");
+  EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, environment); }),
+              mentions({"'--rdzv-endpoint node0:56119', as MASTER_ADDR and MASTER_PORT name it"}));
   request.num_nodes = {4, Source::kEnvironment, "PET_NNODES"};
   EXPECT_THAT(refusal_of([&] { require_endpoint(plan_of(request, cpu_node()), request, {}); }),
               mentions({"no rendezvous endpoint for 4 nodes, which 'PET_NNODES' asks for"}));
