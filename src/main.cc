@@ -91,8 +91,10 @@ int run(const std::vector<std::string>& argv, MessageSink& sink) {
   if (argv.size() == 2 && argv.back() == kRelayWord) return serve_relay();
   const Environment environment = Environment::of_this_process();
   const ParsedCommandLine parsed = parse(argv, environment);
-  if (!parsed.warnings.empty() && !is_later_task(environment) && !srun_place(environment)) {  // else srun's starter did
+  const bool has_messages = !parsed.warnings.empty() || !parsed.note.empty();
+  if (has_messages && !is_later_task(environment) && !srun_place(environment)) {  // else srun's starter did
     for (const std::string& warning : parsed.warnings) sink.warn(warning);
+    if (!parsed.note.empty()) sink.note(parsed.note);
   }
   if (parsed.action == ParsedCommandLine::Action::kVerb) return run_verb(parsed.verb, environment, sink);
   if (parsed.action == ParsedCommandLine::Action::kPrintConfig) return answer_with(config_text(parsed.settings), sink);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -267,6 +268,22 @@ std::vector<std::string> warn_about_other_formats(const ReadFile& read) {
         fmt::format("'{}' is not read: settings stand in '{}', in lines such as 'devices = 8'", name, kConfigFileName));
   }
   return warnings;
+}
+
+std::string note_config_elsewhere(const std::string& program, const Environment& environment, const ReadFile& read) {
+  using Path = std::filesystem::path;
+  if (read(std::string(kConfigFileName)).error_number == 0) return {};
+  const Path home = environment.get("HOME").value_or("");
+  const Path beside = Path(program).parent_path();
+  const Path parent = Path(environment.get("PWD").value_or("")).parent_path();
+  for (const Path& folder : {beside, Path("..")}) {
+    const std::string path = (folder / kConfigFileName).string();
+    const bool is_home = !home.empty() && (folder == ".." ? parent : folder) == home;
+    if (folder.empty() || is_home || read(path).error_number != 0) continue;
+    return fmt::format(
+        "'{0}' is not read: lrun reads that of the folder in which it is started; '--config {0}' reads it", path);
+  }
+  return {};
 }
 
 }  // namespace lrun::launcher

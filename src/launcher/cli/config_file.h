@@ -36,4 +36,8 @@ std::vector<GivenValue> values_from_config(const GivenValue* asked_for, const En
 /// One line for each file in this directory whose name says that it has settings in another format.
 std::vector<std::string> warn_about_other_formats(const ReadFile& read);
 
+/// A line for an lrun.toml that is not read, because it lies beside the script `program` or in the parent folder, where
+/// this directory has none. Empty: there is no such file. One in the home folder is taken for one of other runs.
+std::string note_config_elsewhere(const std::string& program, const Environment& environment, const ReadFile& read);
+
 }  // namespace lrun::launcher

@@ -185,7 +185,8 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   const GivenValue* const in_environment = find_config_file(from_environment);
   const GivenValue* const asked_for = find_config_file(on_line.given);
   Values from_file = values_from_config(asked_for != nullptr ? asked_for : in_environment, environment, read_file);
-  if (from_file.empty() && asked_for == nullptr && in_environment == nullptr && !environment.has("LRUN_RUN_ID")) {
+  const bool is_default = asked_for == nullptr && in_environment == nullptr && !environment.has("LRUN_RUN_ID");
+  if (from_file.empty() && is_default) {
     std::vector<std::string> unread = warn_about_other_formats(read_file);
     std::move(unread.begin(), unread.end(), std::back_inserter(parsed.warnings));
   }
@@ -193,6 +194,7 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   apply_all(parsed.settings, parsed.request);
   if (parsed.action == LineAction::kPrintConfig) return parsed;
   parsed.request.command = command_in(words, line, parsed.request.compat);
+  if (is_default) parsed.note = note_config_elsewhere(parsed.request.command.front(), environment, read_file);
   return parsed;
 }
 

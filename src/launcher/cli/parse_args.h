@@ -20,6 +20,7 @@ struct ParsedCommandLine {
   VerbRequest verb;                   ///< for kVerb
   std::vector<GivenValue> settings;   ///< the values that count, for kPrintConfig
   std::vector<std::string> warnings;  ///< one line each, to be printed before anything else
+  std::string note;                   ///< the same; may be empty
 };
 
 /// Reads `lrun [options] [--] PROGRAM [ARGS...]`, or `lrun VERB ...` when the first word is a verb. Pure: it depends on

@@ -206,6 +206,22 @@ TEST(ConfigFile, InAnotherFormatIsToldAboutWhereItWouldCount) {
   EXPECT_TRUE(warnings("lrun.yaml", {"p"}, {{"LRUN_RUN_ID", "r"}}).empty());
 }
 
+TEST(ConfigFile, OfTheScriptsFolderOrTheParentIsToldNotToBeRead) {
+  const auto note = [](const std::string& name, std::vector<std::string> words, Variables variables = {}) {
+    words.insert(words.begin(), "lrun");
+    return parse_command_line(words, Environment(std::move(variables)), files({{name, "seed = 1"}})).note;
+  };
+  EXPECT_EQ(note("../lrun.toml", {"p"}),
+            "'../lrun.toml' is not read: lrun reads that of the folder in which it is started; '--config ../lrun.toml' "
+            "reads it");
+  EXPECT_THAT(note("job/lrun.toml", {"job/train.py"}), mentions({"'--config job/lrun.toml'"}));
+  EXPECT_EQ(note("lrun.toml", {"p"}), "");
+  EXPECT_EQ(note("../lrun.toml", {"--config=../lrun.toml", "p"}), "");
+  EXPECT_EQ(note("../lrun.toml", {"p"}, {{"LRUN_RUN_ID", "r"}}), "");
+  EXPECT_EQ(note("../lrun.toml", {"p"}, {{"HOME", "/home/a"}, {"PWD", "/home/a/job"}}), "") << "it is of other runs";
+  EXPECT_EQ(note("/home/a/lrun.toml", {"/home/a/train.py"}, {{"HOME", "/home/a"}}), "");
+}
+
 TEST(ConfigFile, ThatIsNamedMustBeThere) {
   EXPECT_EQ(refusal({"--config", "no.toml", "p"}),
             "lrun: error: cannot read the settings in 'no.toml': No such file or directory\n"
