@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/duration.h"
+#include "support/launchers_of_a_job.h"
 #include "support/lrun_process.h"
 #include "support/with_more_time.h"
 
@@ -46,6 +47,34 @@ TEST(Hang, OfPythonRanksThatWaitInVainIsNotedWithoutAnyOption) {
   EXPECT_EQ(lrun.workers().size(), 3U) << "they go on";
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
+}
+
+/// Rank 1 is on another node, in another operation.
+constexpr const char* kNeverMeet = R"(
+import os, threading
+lock = threading.Lock()
+lock.acquire()
+def barrier():
+    lock.acquire()
+def all_reduce():
+    lock.acquire()
+barrier() if os.environ["RANK"] == "1" else all_reduce()
+)";
+
+TEST(Hang, OfPythonRanksOnSeveralNodesIsNotedOnEach) {
+  if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no Python here";
+  Job job({"--num-nodes", "2", "-n", "1"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, {"/usr/bin/python3", "-c", kNeverMeet});
+  LrunProcess& second = job.start({"--node-rank", "1"}, {"/usr/bin/python3", "-c", kNeverMeet});
+  for (LrunProcess* node : {&first, &second}) {
+    ASSERT_TRUE(node->wait_for("all ranks have to call the same operations in the same order")) << node->err();
+    EXPECT_TRUE(contains(node->err(),
+                         ": rank 0 waits in all_reduce at <string>:9; rank 1 waits in barrier at "
+                         "<string>:9\n"))
+        << node->err();
+  }
+  for (LrunProcess* node : {&first, &second}) node->signal(SIGTERM);
+  for (LrunProcess* node : {&first, &second}) node->wait();
 }
 
 TEST(Hang, IsExplainedByARankThatHasEnded) {

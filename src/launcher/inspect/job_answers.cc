@@ -21,9 +21,10 @@ struct Words {
   Asked asked;
   Duration patience;  ///< a second more than a launcher takes for its ranks
 };
-constexpr std::array<Words, 3> kWords{{{"status", Asked::kStatus, Duration(1000)},
+constexpr std::array<Words, 4> kWords{{{"status", Asked::kStatus, Duration(1000)},
                                        {"stack", Asked::kStack, Duration(36'000)},
-                                       {"stack --brief", Asked::kBriefStack, Duration(6000)}}};
+                                       {"stack --brief", Asked::kBriefStack, Duration(6000)},
+                                       {kStandstillWords, Asked::kStandstill, Duration(1000)}}};
 
 const Words* words_from(std::string_view text) {
   const auto* const found =

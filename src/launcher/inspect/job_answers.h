@@ -14,11 +14,14 @@
 
 namespace lrun::launcher {
 
+/// Asks where ranks stand still that no debugger may stop.
+inline constexpr std::string_view kStandstillWords = "standstill";
+
 /// In front of a command for all launchers of the job.
 inline constexpr std::string_view kJobCommand = "job ";
 
-/// The thing that a person wants to know of a launcher's ranks.
-enum class Asked { kNothing, kStatus, kStack, kBriefStack };
+/// The thing that a person, or another launcher, wants to know of a launcher's ranks.
+enum class Asked { kNothing, kStatus, kStack, kBriefStack, kStandstill };
 
 /// A question to the launchers of a job, and what answers name: '7 status', '7 stack', '7 stack --brief'. Pure.
 struct Question {
@@ -46,7 +49,7 @@ class JobAnswers {
   JobAnswers(const JobAnswers&) = delete;
   JobAnswers& operator=(const JobAnswers&) = delete;
 
-  /// \param words  'status', 'stack' or 'stack --brief' \param reply  gets what answers_of_job() reads
+  /// \param words  'status', 'stack', 'stack --brief' or 'standstill' \param reply  gets what answers_of_job() reads
   void ask(const std::string& words, const ControlSocket::Reply& reply);
   /// A numbered_answer(). One to an earlier question is too late.
   void add(std::string_view answer);

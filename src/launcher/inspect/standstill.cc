@@ -44,7 +44,9 @@ std::vector<int> ranks_where(const std::vector<StackGroup>& groups, bool wait) {
 
 std::string hint_about_others(const std::vector<StackGroup>& groups) {
   for (const StackGroup& group : groups) {
-    if (is_stopped(group.example)) return fmt::format("'kill -CONT {}' continues a stopped process", group.example.pid);
+    if (!is_stopped(group.example)) continue;
+    const std::string where = group.example.host.empty() ? "" : " on " + group.example.host;
+    return fmt::format("'kill -CONT {}'{} continues a stopped process", group.example.pid, where);
   }
   return fmt::format("the others wait for {}; 'lrun stack' shows all calls", ranks_text(ranks_where(groups, false)));
 }
@@ -56,8 +58,8 @@ std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks
   if (operations.contains(std::string(kInitProcessGroup))) {
     if (looks.none_in_store) {
       return fmt::format(
-          "no rank is connected to the store of this run ({}): call init_process_group() without address, rank and "
-          "world_size",
+          "no rank uses this run's store ({}): remove from the program what sets MASTER_ADDR or MASTER_PORT, or "
+          "'init_method'",
           looks.store_address);
     }
     return fmt::format("all ranks of this run are there (WORLD_SIZE is {}): does the program expect more?",
@@ -74,22 +76,30 @@ bool has_rested(std::int64_t before, std::int64_t now) {
   return now >= before && now - before <= kLittle;
 }
 
+bool stand_still(const TwoLooks& looks) {
+  const std::vector<int> waiting = ranks_where(fold_stacks(looks.now), true);
+  const auto has = [](const std::vector<int>& ranks, int rank) {
+    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+  };
+  return looks.before.size() == looks.now.size() &&
+         std::all_of(looks.now.begin(), looks.now.end(), [&](const StackSample& now) {
+           const auto before = std::find_if(looks.before.begin(), looks.before.end(),
+                                            [&](const StackSample& sample) { return sample.rank == now.rank; });
+           return before != looks.before.end() && stood_still(*before, now, has(waiting, now.rank)) &&
+                  !has(looks.busy, now.rank);
+         });
+}
+
 std::optional<Standstill> find_standstill(const TwoLooks& looks) {
-  if (looks.before.size() != looks.now.size()) return std::nullopt;
+  if (!stand_still(looks)) return std::nullopt;
   std::vector<StackGroup> groups = fold_stacks(looks.now);
   const std::vector<int> waiting = ranks_where(groups, true);
   if (waiting.empty() && std::none_of(looks.now.begin(), looks.now.end(), is_stopped)) return std::nullopt;
   const bool all_wait = waiting.size() == looks.now.size();
   if (all_wait && !looks.whole_world) return std::nullopt;
-  bool is_for_good = true;
-  for (const StackSample& now : looks.now) {
-    const auto before = std::find_if(looks.before.begin(), looks.before.end(),
-                                     [&](const StackSample& sample) { return sample.rank == now.rank; });
-    const bool waits = std::find(waiting.begin(), waiting.end(), now.rank) != waiting.end();
-    if (before == looks.before.end() || !stood_still(*before, now, waits)) return std::nullopt;
-    if (std::find(looks.busy.begin(), looks.busy.end(), now.rank) != looks.busy.end()) return std::nullopt;
-    is_for_good = is_for_good && (waits || now.has_ended() || is_stopped(now));
-  }
+  const bool is_for_good = std::all_of(groups.begin(), groups.end(), [](const StackGroup& group) {
+    return group.waits_for_others || group.example.has_ended() || is_stopped(group.example);
+  });
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
   return Standstill{std::move(groups), is_for_good, std::move(hint)};
 }

@@ -24,6 +24,9 @@ struct TwoLooks {
   std::string store_address = {};  ///< 'host:port' of that store
 };
 
+/// True where no rank moved in between. Pure.
+bool stand_still(const TwoLooks& looks);
+
 /// Ranks that wait for each other, while none of them moves.
 struct Standstill {
   std::vector<StackGroup> groups;

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ struct LauncherStacks {
   pid_t pid = 0;  ///< of lrun there
   int ranks = 0;  ///< that it has; there may be fewer samples than that
   std::vector<StackSample> samples = {};
-  std::string problem = {};  ///< why it has no samples; empty: it has
+  std::string problem = {};   ///< why it has no samples; empty: it has
+  std::int64_t still_ms = 0;  ///< of an answer to kStandstillWords: so long have its ranks stood still
+  bool in_store = true;       ///< the same: a rank is connected to the run's store
 
   bool operator==(const LauncherStacks&) const = default;
 };

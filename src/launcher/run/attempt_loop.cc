@@ -161,10 +161,11 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
   if (runs_python(run_.plan) && !is_for_a_person) {
     standstill_.emplace(run_.loop, StandstillMonitor::Facts{.attempt = *attempt_,
                                                             .logs = run_.logs,
-                                                            .sink = run_.sink,
+                                                            .sink = run_.job_sink,
                                                             .look = run_.look,
                                                             .launcher = run_.guard.pid(),
-                                                            .outside = [this] { return missing_ranks(); }});
+                                                            .outside = [this] { return missing_ranks(); },
+                                                            .ask = run_.ask_of_standstill});
   }
   run_.limits.begin_attempt([this] { return missing_ranks(); });
   return std::nullopt;
@@ -202,6 +203,10 @@ std::shared_ptr<void> AttemptLoop::look_at_workers() {
     if (samples && end.kind == RunEnd::Kind::kHang && !end.is_ours()) run_.sink.print_of_job(stack_text(*samples));
     attempt_->supervisor().saw_workers(places_of(fold_stacks(samples.value_or(std::vector<StackSample>()))));
   });
+}
+
+LauncherStacks AttemptLoop::standing_still() const {
+  return standstill_ ? standstill_->standing_still() : LauncherStacks();
 }
 
 /// Programs may open more connections than one a worker, or close theirs; too few in all means that some ranks never

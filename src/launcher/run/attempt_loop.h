@@ -46,6 +46,8 @@ class AttemptLoop {
     LookAtRanks look;                   ///< where workers are, before they are stopped
     bool shares_screen = false;         ///< people read in one place what all launchers of the job print
     ForkServer* fork_server = nullptr;  ///< forks the workers; nullptr: there is none
+    /// Asks all launchers of the job for standing_still().
+    std::function<void(const ControlSocket::Reply& reply)> ask_of_standstill = {};
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run
@@ -78,6 +80,9 @@ class AttemptLoop {
   [[nodiscard]] const JobObserver* job() const { return job_ ? &*job_ : nullptr; }
   /// Nothing runs here, and this node waits for others.
   [[nodiscard]] bool waits() const { return job_ && job_->waits(); }
+
+  /// For the other launchers of the job: where the ranks here stand still.
+  [[nodiscard]] LauncherStacks standing_still() const;
 
   /// Ends what the workers left behind. \return false when something runs on.
   [[nodiscard]] bool clean_up();

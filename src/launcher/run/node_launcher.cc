@@ -48,7 +48,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
                  run_.output.sink, job_sink_, run_.look, run_.output.head != nullptr || shares_screen(),
-                 facts_.fork_server.get()},
+                 facts_.fork_server.get(),
+                 [this](const ControlSocket::Reply& reply) { job_answers_.ask(std::string(kStandstillWords), reply); }},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },
                  .started = [this] { print_start(); },
@@ -68,7 +69,8 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                 .arrived = [this](const SignalArrived& signal, bool repeats) { signal_arrived(signal, repeats); }}),
       usage_(run_.loop, run_.record.events(), run_.guard.pid(),
              [this]() -> const Attempt& { return attempts_.attempt(); }),
-      own_answers_(run_.loop, run_.look, [this] { return status(); }),
+      own_answers_(
+          run_.loop, run_.look, [this] { return status(); }, [this] { return standstill(); }),
       job_answers_(run_.loop, [this](const std::string& question) { return ask_all(question); }) {
   run_.record.set_answer(
       [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
@@ -218,6 +220,10 @@ RunStatus NodeLauncher::status() {
   status.nodes = attempts_.attempt().membership().num_nodes;
   status.master_port = attempts_.attempt().membership().master_port;
   return status;
+}
+
+std::string NodeLauncher::standstill() const {
+  return to_json_within(attempts_.standing_still(), most_answer_bytes(attempts_.attempt().membership().num_nodes));
 }
 
 void NodeLauncher::worker_connected(pid_t pid) {

@@ -84,6 +84,7 @@ class NodeLauncher {
  private:
   [[nodiscard]] LauncherSignals::Facts signal_facts() const;
   [[nodiscard]] RunStatus status();
+  [[nodiscard]] std::string standstill() const;
   Verdict run_attempts();
   void begun();
   void answer_others();

@@ -8,13 +8,15 @@
 
 namespace lrun::launcher {
 
-OwnAnswers::OwnAnswers(EventLoop& loop, LookAtRanks look, std::function<RunStatus()> status)
-    : loop_(loop), look_at_(std::move(look)), status_(std::move(status)) {}
+OwnAnswers::OwnAnswers(EventLoop& loop, LookAtRanks look, std::function<RunStatus()> status,
+                       std::function<std::string()> standstill)
+    : loop_(loop), look_at_(std::move(look)), status_(std::move(status)), standstill_(std::move(standstill)) {}
 
 void OwnAnswers::answer(const std::string& text, Reply reply) {
   const Question question = question_from(text);
   if (question.asked == Asked::kNothing) return;
   if (question.asked == Asked::kStatus) return reply(numbered_answer(question, measured_status()));
+  if (question.asked == Asked::kStandstill) return reply(numbered_answer(question, standstill_()));
   const bool brief = question.asked == Asked::kBriefStack;
   Look& wanted = brief ? brief_ : full_;
   wanted.askers.push_back({question, std::move(reply)});

@@ -13,14 +13,16 @@
 
 namespace lrun::launcher {
 
-/// Answers the questions of others about the ranks of this launcher: their status with their use of CPU and memory, or
-/// where they are. One thread.
+/// Answers the questions of others about the ranks of this launcher: their status with their use of CPU and memory,
+/// where they are, or where they stand still. One thread.
 class OwnAnswers {
  public:
   using Reply = std::function<void(const std::string& answer)>;
 
-  /// \param status  of this launcher. Everything must outlive this.
-  OwnAnswers(EventLoop& loop, LookAtRanks look, std::function<RunStatus()> status);
+  /// \param status  of this launcher
+  /// \param standstill  LauncherStacks of its ranks as JSON, within most_answer_bytes(). Everything must outlive this.
+  OwnAnswers(EventLoop& loop, LookAtRanks look, std::function<RunStatus()> status,
+             std::function<std::string()> standstill);
   OwnAnswers(const OwnAnswers&) = delete;
   OwnAnswers& operator=(const OwnAnswers&) = delete;
 
@@ -43,6 +45,7 @@ class OwnAnswers {
   EventLoop& loop_;
   LookAtRanks look_at_;
   std::function<RunStatus()> status_;
+  std::function<std::string()> standstill_;
   RankMeter meter_;
   Look full_;
   Look brief_;

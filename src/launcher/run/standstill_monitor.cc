@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "inspect/job_answers.h"
 #include "inspect/process_look.h"
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
@@ -16,6 +17,10 @@ namespace {
 
 /// A rank that waits for something of its own may yet go on: an answer of another host, a lock with a limit.
 constexpr int kPatiencePeriods = 5;
+/// Launchers look at different moments: ranks that stand still everywhere have to do so at the same time.
+constexpr int kJobPeriods = 2;
+/// All of a large job would ask too much.
+constexpr int kMostAskers = 8;
 
 }  // namespace
 
@@ -34,7 +39,8 @@ void StandstillMonitor::look_again() {
     return;
   }
   if (!may_stand) before_.clear();
-  if (!may_stand || told_ || looking_) return;
+  const bool is_alone = facts_.attempt.membership().num_nodes == 1;  // else others may ask
+  if (!may_stand || (told_ && is_alone) || looking_) return;
   looking_ = facts_.look(loop_, facts_.attempt.processes(), LookKind::kUndisturbed,
                          [this](const auto& samples, const std::string&) {
                            saw(samples.value_or(std::vector<StackSample>()));
@@ -68,23 +74,73 @@ void StandstillMonitor::saw(std::vector<StackSample> samples) {
   TwoLooks looks{.before = std::move(before_), .now = std::move(samples), .busy = busy_ranks()};
   const Membership& membership = facts_.attempt.membership();
   looks.whole_world = looks.now.size() == static_cast<std::size_t>(membership.world_size);
-  looks.none_in_store = facts_.outside().size() == looks.now.size();
-  looks.store_address = fmt::format("{}:{}", membership.master_addr, membership.master_port);
-  const SteadyTime now = steady_now();
+  in_store_ = facts_.outside().size() != looks.now.size();
+  looks.none_in_store = !in_store_;
+  looks.store_address = store_address();
   const std::optional<Standstill> found = find_standstill(looks);
-  if (!found) since_ = now;
-  if (found && (found->is_for_good || now - since_ >= kPatiencePeriods * facts_.period)) {
-    told_ = true;
-    tell(*found, looks.whole_world);
-  }
+  seen_ = steady_now();
+  if (!stand_still(looks)) since_ = seen_;
   before_ = std::move(looks.now);
+  if (told_) return;
+  const Duration lasted = std::chrono::floor<Duration>(seen_ - since_);
+  if (found && (found->is_for_good || lasted >= kPatiencePeriods * facts_.period)) {
+    tell(*found, lasted, looks.whole_world);
+  } else if (!looks.whole_world && lasted >= kJobPeriods * facts_.period) {
+    ask_others();
+  }
 }
 
-void StandstillMonitor::tell(const Standstill& standstill, bool whole_world) {
-  const Duration lasted = std::chrono::round<std::chrono::seconds>(steady_now() - since_);
-  facts_.sink.note(fmt::format("no rank {}has moved for {}: {}", whole_world ? "" : "of this node ",
-                               format_duration(lasted), stacks_in_a_sentence(standstill.groups)));
-  facts_.sink.hint(standstill.hint);
+void StandstillMonitor::ask_others() {
+  if (facts_.attempt.membership().self.node_rank >= kMostAskers) return;
+  asking_ = std::make_shared<int>();
+  facts_.ask([this, asking = std::weak_ptr<void>(asking_)](const std::string& answers) {
+    if (!asking.expired()) heard(answers);
+  });
+}
+
+LauncherStacks StandstillMonitor::standing_still() const {
+  const Membership& membership = facts_.attempt.membership();
+  LauncherStacks stacks{.host = membership.self.name, .pid = facts_.launcher, .ranks = membership.self.workers};
+  stacks.samples = before_;
+  stacks.still_ms = std::chrono::floor<Duration>(seen_ - since_).count();
+  stacks.in_store = in_store_;
+  return stacks;
+}
+
+void StandstillMonitor::heard(const std::string& answers) {
+  if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
+  TwoLooks world{.none_in_store = true, .store_address = store_address()};
+  Duration lasted = Duration::max();
+  for (const std::string& answer : answers_of_job(answers)) {
+    const std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
+    if (!stacks) return;
+    lasted = std::min(lasted, Duration(stacks->still_ms));
+    world.none_in_store = world.none_in_store && !stacks->in_store;
+    world.now.insert(world.now.end(), stacks->samples.begin(), stacks->samples.end());
+  }
+  if (world.now.size() != static_cast<std::size_t>(facts_.attempt.membership().world_size)) return;
+  world.before = world.now;
+  const std::optional<Standstill> found = find_standstill(world);
+  if (!found || lasted < (found->is_for_good ? kJobPeriods : kPatiencePeriods) * facts_.period) return;
+  tell(*found, lasted, true);
+}
+
+void StandstillMonitor::tell(const Standstill& standstill, Duration lasted, bool whole_world) {
+  told_ = true;
+  const std::string note = fmt::format("no rank {}has moved for {}: {}", whole_world ? "" : "of this node ",
+                                       format_duration(std::chrono::round<std::chrono::seconds>(lasted)),
+                                       stacks_in_a_sentence(standstill.groups));
+  if (!whole_world) {
+    facts_.sink.note(note);
+    return facts_.sink.hint(standstill.hint);
+  }
+  facts_.sink.message_of_job(Severity::kNote, note);
+  facts_.sink.message_of_job(Severity::kHint, standstill.hint);
+}
+
+std::string StandstillMonitor::store_address() const {
+  const Membership& membership = facts_.attempt.membership();
+  return fmt::format("{}:{}", membership.master_addr, membership.master_port);
 }
 
 }  // namespace lrun::launcher

@@ -8,10 +8,12 @@
 
 #include "base/clock.h"
 #include "base/event_loop.h"
+#include "inspect/control_socket.h"
 #include "inspect/rank_meter.h"
 #include "inspect/standstill.h"
 #include "logs/log_router.h"
 #include "report/message_sink.h"
+#include "report/stack_text.h"
 #include "run/attempt.h"
 #include "run/rank_look.h"
 
@@ -19,7 +21,8 @@ namespace lrun::launcher {
 
 /// Notes once, within some seconds, that the Python ranks of an attempt wait for each other in vain, and where each is.
 /// The run goes on: --hang-timeout ends it. Ranks are looked at only while none prints anything and the main thread of
-/// one rests. One thread.
+/// one rests. Where all wait here, the first launchers of a job ask the others whether theirs stand still, too. One
+/// thread.
 class StandstillMonitor {
  public:
   struct Facts {
@@ -29,7 +32,9 @@ class StandstillMonitor {
     const LookAtRanks& look;
     pid_t launcher = 0;                              ///< the process above all ranks
     std::function<std::vector<int>()> outside = {};  ///< running ranks that are not connected to the run's store
-    Duration period = std::chrono::seconds(4);       ///< from one look to the next
+    /// Asks all launchers of the job for standing_still(); never called in a run that is alone.
+    std::function<void(const ControlSocket::Reply& reply)> ask = {};
+    Duration period = std::chrono::seconds(4);  ///< from one look to the next
   };
 
   /// All that is named by `facts` must outlive this.
@@ -38,12 +43,18 @@ class StandstillMonitor {
   /// Call it before another sample of the ranks' stacks begins.
   void end_look() { looking_.reset(); }
 
+  /// For the other launchers of the job. Without samples: the ranks here move.
+  [[nodiscard]] LauncherStacks standing_still() const;
+
  private:
   void look_again();
   [[nodiscard]] bool may_stand_still();
   void saw(std::vector<StackSample> samples);
   [[nodiscard]] std::vector<int> busy_ranks();
-  void tell(const Standstill& standstill, bool whole_world);
+  void ask_others();
+  void heard(const std::string& answers);
+  void tell(const Standstill& standstill, Duration lasted, bool whole_world);
+  [[nodiscard]] std::string store_address() const;
 
   EventLoop& loop_;
   Facts facts_;
@@ -51,8 +62,11 @@ class StandstillMonitor {
   RankMeter meter_;
   std::vector<StackSample> before_;  ///< empty: the ranks moved, or were not looked at
   SteadyTime since_;                 ///< of before_
+  SteadyTime seen_;                  ///< the same: the last look
+  bool in_store_ = true;             ///< the same: a rank is connected to the run's store
   bool told_ = false;                ///< of the silence that goes on now
   std::shared_ptr<void> looking_;    ///< while stacks are being asked for
+  std::shared_ptr<void> asking_;     ///< the others
   EventLoop::Timer timer_;
 };
 

@@ -60,6 +60,7 @@ TEST_F(JobAnswersTest, OfDifferentQuestionsAreKeptApart) {
 
 TEST(QuestionFrom, TakesOnlyWhatLaunchersKnow) {
   EXPECT_EQ(question_from("7 stack --brief"), (Question{7, Asked::kBriefStack}));
+  EXPECT_EQ(question_from("7 standstill"), (Question{7, Asked::kStandstill}));
   for (const char* const text : {"", "7", "7 ", "x status", "-1 status", "7 status now"}) {
     EXPECT_EQ(question_from(text), Question()) << text;
   }

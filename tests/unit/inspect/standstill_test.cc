@@ -71,8 +71,9 @@ TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
   EXPECT_THAT(find_standstill(looks)->hint, HasSubstr("WORLD_SIZE is 2"));
   looks.none_in_store = true;
   looks.store_address = "127.0.0.1:4711";
-  EXPECT_THAT(find_standstill(looks)->hint,
-              HasSubstr("no rank is connected to the store of this run (127.0.0.1:4711)"));
+  EXPECT_EQ(find_standstill(looks)->hint,
+            "no rank uses this run's store (127.0.0.1:4711): remove from the program what sets MASTER_ADDR or "
+            "MASTER_PORT, or 'init_method'");
 }
 
 TEST(Standstill, ARankMaySleepBetweenTwoTriesToMeetTheOthers) {
@@ -98,6 +99,8 @@ TEST(Standstill, AStoppedRankIsToldWhateverTheOthersDo) {
   stopped.state = 'T';
   EXPECT_EQ(find_standstill(still({stopped}))->hint, "'kill -CONT 100' continues a stopped process");
   EXPECT_TRUE(find_standstill(still({stopped, waiting(1, "all_reduce", 88)})));
+  stopped.host = "node1";
+  EXPECT_EQ(find_standstill(still({stopped}))->hint, "'kill -CONT 100' on node1 continues a stopped process");
   stopped.state = 't';
   EXPECT_FALSE(find_standstill(still({stopped}))) << "a debugger holds it";
 }
@@ -111,6 +114,7 @@ TEST(Standstill, RanksThatAllWaitMayWaitForAnotherHost) {
   TwoLooks looks = still({waiting(2, "barrier", 9), waiting(3, "barrier", 11)});
   looks.whole_world = false;
   EXPECT_FALSE(find_standstill(looks));
+  EXPECT_TRUE(stand_still(looks)) << "others may ask for it";
   looks = still({in_evaluate(2), waiting(3, "barrier", 11)});
   looks.whole_world = false;
   EXPECT_TRUE(find_standstill(looks)) << "rank 2 is here";

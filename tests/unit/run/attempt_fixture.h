@@ -54,8 +54,11 @@ class AttemptFixture : public ::testing::Test {
       loop.stop();
     }});
     prepared = prepare_start(*plan, environment);
-    attempt.emplace(Attempt::Surroundings{*plan, prepared, loop, *logs, observer, guard},
-                    sole_membership(*plan, 29'500), AttemptFiles(&folder, "attempt_0"));
+    Membership membership = sole_membership(*plan, 29'500);
+    membership.num_nodes = nodes;
+    membership.world_size *= nodes;
+    attempt.emplace(Attempt::Surroundings{*plan, prepared, loop, *logs, observer, guard}, membership,
+                    AttemptFiles(&folder, "attempt_0"));
     return attempt->start();
   }
 
@@ -104,6 +107,7 @@ class AttemptFixture : public ::testing::Test {
   Pipe console = make_pipe();
   Fd console_end_ = std::move(console.write);
   Reader out{loop, std::move(console.read)};
+  int nodes = 1;  ///< of the job, with as many workers each
   std::optional<LaunchPlan> plan;
   PreparedStart prepared;
   std::optional<LogRouter> logs;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "inspect/job_answers.h"
+#include "report/stack_text.h"
 #include "unit/run/attempt_fixture.h"
 
 namespace lrun::launcher {
@@ -41,11 +43,12 @@ class StandstillMonitorTest : public AttemptFixture {
                                                    .look = look_,
                                                    .launcher = ::getpid(),
                                                    .outside = [] { return std::vector<int>(); },
+                                                   .ask = [this](const auto& reply) { answer_of_job(reply); },
                                                    .period = Duration(50)});
   }
 
   StackSample where(const RankProcess& process) const {
-    const bool first = process.rank == 0;
+    const bool first = process.rank == 0 && nodes == 1;
     StackSample sample{.rank = process.rank, .pid = process.pid, .command = "python3", .state = 'S', .threads = 1};
     sample.activity = 7;
     sample.system_call = "futex";
@@ -54,6 +57,19 @@ class StandstillMonitorTest : public AttemptFixture {
     return sample;
   }
 
+  /// The other launcher's ranks are where these are.
+  void answer_of_job(const ControlSocket::Reply& reply) {
+    ++asked;
+    const LauncherStacks own = monitor->standing_still();
+    LauncherStacks other = own;
+    for (StackSample& sample : other.samples) sample.rank += 2;
+    if (others_move) other.samples.clear();
+    constexpr std::size_t kMost = 10'000;
+    reply(job_answers_text({to_json_within(own, kMost), to_json_within(other, kMost)}));
+  }
+
+  int asked = 0;
+  bool others_move = false;
   bool moves = false;  ///< the ranks, from look to look
   RecordingSink sink;
   int looks = 0;
@@ -75,6 +91,30 @@ TEST_F(StandstillMonitorTest, NotesOnceWhereRanksWaitForEachOther) {
   const EventLoop::Timer later = loop.after(Duration(300), [this] { loop.stop(); });
   run_until([&later] { return !later.armed(); });
   EXPECT_EQ(looks, looks_before) << "it has been told";
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, TellsOfAJobWhereTheRanksOfAllItsLaunchersWait) {
+  nodes = 2;
+  watch(kSleeps);
+  run_until([this] { return !sink.text().empty(); });
+  EXPECT_THAT(sink.text(), AllOf(HasSubstr("no rank has moved for "), HasSubstr(": 4 ranks wait in all_reduce")));
+  EXPECT_THAT(sink.text(), HasSubstr("all ranks are in it"));
+  const int before = asked;
+  run_until([this, looks_before = looks] { return looks > looks_before; });
+  EXPECT_EQ(asked, before) << "it has been told";
+  EXPECT_EQ(monitor->standing_still().samples.size(), 2U) << "the other one may ask later";
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, SaysNothingOfAJobWhileRanksElsewhereMove) {
+  nodes = 2;
+  others_move = true;
+  watch(kSleeps);
+  run_until([this] { return asked == 5; });
+  EXPECT_EQ(sink.text(), "");
   stop();
   run_until_finished();
 }
