@@ -103,6 +103,11 @@ std::vector<Host> hosts_in(const std::string& entry) {
     }
     if (!rest.empty() && like.slots > 0) refuse(entry, "has two numbers of workers");
     if (!rest.empty()) like.slots = slots_in(rest.substr(1), entry);
+    constexpr int kLeastPort = 1024;
+    if (like.slots >= kLeastPort) {
+      refuse(entry, fmt::format("asks for {} workers on one host", like.slots),
+             "a port of ssh stands in \"--ssh 'ssh -p 2222'\"; so many workers are 'slots=2222' in a hostfile");
+    }
   }
   std::vector<Host> hosts(names.size(), like);
   for (std::size_t i = 0; i < names.size(); ++i) hosts[i].name = std::move(names[i]);

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/shortened.h"
+#include "logs/terminal_text.h"
 #include "plan/horovod_environment.h"
 #include "plan/setting.h"
 #include "rendezvous/rank_assignment.h"
@@ -84,6 +86,18 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
       fmt::format("'{}' is carried out by liblrun, and no step of it was seen: the program may have trained {}; with "
                   "'--liblrun' nobody looks",
                   as_written(plan.strategy), facts_of(plan.strategy.value).without_liblrun));
+}
+
+void warn_of_program_left(const AttemptLoop::Surroundings& run, const Attempt& attempt) {
+  const std::string command =
+      program_left_behind(run.plan.argv, run.fork_server != nullptr ? run.fork_server->pid() : 0);
+  if (command.empty() || attempt.membership().self.node_rank != 0) return;
+  run.sink.message_of_job(
+      Severity::kWarning,
+      fmt::format(
+          "a worker has ended and left '{}' running, which lrun ends: where that is the training, end the script "
+          "with 'wait', or write 'exec' before it in place of '&'",
+          terminal_safe(shortened(command, 80))));
 }
 
 bool shows_last_words_of(const FailureRecord& record, const LogRouter& logs, const ConsoleReporter& reporter) {
@@ -283,7 +297,10 @@ void AttemptLoop::attempt_over() {
   }
   const RunOutcome outcome = attempt_->supervisor().outcome();
   const bool succeeded = outcome.end.kind == RunEnd::Kind::kSucceeded;
-  if (succeeded) warn_without_liblrun(run_.plan, *attempt_, run_.sink);
+  if (succeeded) {
+    warn_without_liblrun(run_.plan, *attempt_, run_.sink);
+    warn_of_program_left(run_, *attempt_);
+  }
   if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
   if (!succeeded) (void)clean_up();
   if (early_end_) return end();  // the job goes on without us

@@ -30,6 +30,7 @@
 #include "run/port_conflict.h"
 #include "run/preflight.h"
 #include "run/preload.h"
+#include "run/program_file.h"
 #include "run/run_in_job.h"
 #include "run/run_node.h"
 #include "run/start_failure.h"
@@ -116,6 +117,18 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   return kExitRefused;
 }
 
+/// \param file  what is executed: PROGRAM, or the Python that runs it
+void warn_of_program(const std::vector<std::string>& command, const std::filesystem::path& file, const LaunchPlan& plan,
+                     const Environment& environment, MessageSink& sink) {
+  const std::string& program = command.front();
+  const bool is_executed = plan.argv.front() == program;
+  for (const std::string& warning :
+       {warn_of_launcher(command, plan.world_size),
+        is_executed ? warn_of_file(program, file, plan.world_size, environment) : std::string()}) {
+    if (!warning.empty()) sink.message_of_job(Severity::kWarning, warning);
+  }
+}
+
 /// A run that ended well has something left to say where the end of one task does not end the step.
 bool has_last_words(int code, const LaunchPlan& plan, const Environment& environment) {
   const bool may_lose_nodes = plan.rendezvous && !needs_all_nodes(*plan.rendezvous);
@@ -135,10 +148,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
     leave_error_file(environment, verdict, output.sink);
     return end_before_start(verdict, program_error(*problem, program, plan), plan, request, environment, output.sink);
   }
-  if (const std::string warning = warn_of_launcher(request.command, plan.world_size);
-      !warning.empty() && speaks_for_job(plan)) {
-    output.sink.message_of_job(Severity::kWarning, warning);
-  }
+  if (speaks_for_job(plan)) warn_of_program(request.command, start.executable.path, plan, environment, output.sink);
   check_log_folder(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
     wait_for_others_at(*others, request.rendezvous.connect_timeout, output.sink);

@@ -1,0 +1,65 @@
+// In: the file of PROGRAM. Out: a warning about it. launch() calls it before workers start.
+#include "run/program_file.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <system_error>
+
+namespace lrun::launcher {
+namespace {
+
+/// 'libmpi.so.40'. Linkers put the names of the libraries that a program needs at its beginning, each between two
+/// zeros.
+std::string library_of_mpi(std::string_view head) {
+  if (!head.starts_with(ELFMAG)) return {};
+  for (const char* const name : {"libmpi.so", "libmpich.so", "libmpi_cxx.so"}) {
+    const std::size_t at = head.find('\0' + std::string(name));
+    if (at != std::string_view::npos) return std::string(head.substr(at + 1, head.find('\0', at + 1) - at - 1));
+  }
+  return {};
+}
+
+bool is_batch_script(std::string_view head) {
+  constexpr std::array<std::string_view, 3> kDirectives{"\n#SBATCH ", "\n#PBS ", "\n#BSUB "};
+  return head.starts_with("#!") && std::ranges::any_of(kDirectives, [&](std::string_view directive) {
+           return head.find(directive) != std::string_view::npos;
+         });
+}
+
+std::string head_of(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return {};  // opening a pipe would wait
+  std::string head(std::size_t{1} << 20, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  return head;
+}
+
+}  // namespace
+
+std::string warning_about_head(const std::string& program, std::string_view head, int world_size) {
+  if (is_batch_script(head)) {
+    return fmt::format("'{0}' is a batch script: 'sbatch {0}' submits it, and lrun stands in it in the place of srun",
+                       program);
+  }
+  const std::string library = world_size > 1 ? library_of_mpi(head) : std::string();
+  if (library.empty()) return {};
+  return fmt::format(
+      "'{}' uses MPI ({}), which lrun does not start: each worker is rank 0 of 1; write 'mpirun -np {} {}'", program,
+      library.substr(0, 40), world_size, program);
+}
+
+std::string warn_of_file(const std::string& program, const std::filesystem::path& file, int world_size,
+                         const Environment& environment) {
+  constexpr std::array<const char*, 5> kOfManagers{"SLURM_JOB_ID", "PBS_JOBID", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
+                                                   "PMIX_RANK"};
+  const bool is_managed = std::ranges::any_of(kOfManagers, [&](const char* name) { return environment.has(name); });
+  return is_managed ? std::string() : warning_about_head(program, head_of(file), world_size);
+}
+
+}  // namespace lrun::launcher
