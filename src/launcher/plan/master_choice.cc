@@ -253,11 +253,13 @@ void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, cons
   const std::string given = named + ":" + std::to_string(is_port ? *port : kPortOfStatic);
   const Source source = request.num_nodes.source;
   const bool is_on_line = source != Source::kConfig && source != Source::kEnvironment;
-  throw UserError("no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
-                      (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
-                  named.empty() ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one of them"
-                                : "on every node, write '--rdzv-endpoint " + given + "', as MASTER_ADDR" +
-                                      (is_port ? " and MASTER_PORT name it" : " names it"));
+  throw UserError(
+      "no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
+          (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
+      named.empty()
+          ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one; '-n 2' is for workers of one host"
+          : "on every node, write '--rdzv-endpoint " + given + "', as MASTER_ADDR" +
+                (is_port ? " and MASTER_PORT name it" : " names it"));
 }
 
 }  // namespace lrun::launcher

@@ -22,10 +22,11 @@ inline constexpr Duration kShortCleanUpLimit(2000);
 /// \return false when something runs on.
 bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, pid_t spared = 0);
 
-/// The command line of a program that workers have started and left running, such as with '&' in a script; empty: there
-/// is none. Copies of the worker and helpers of Python's multiprocessing are no programs of their own. Waits up to 200
-/// ms for one that is just ending. \param worker  the words of the workers' command line \param spared  no process of
-/// theirs
+/// The command line of a program that workers have started and left running, such as with '&' in a script; empty: they
+/// left nothing. Copies of the worker and helpers of Python's multiprocessing are no programs of their own. Waits up to
+/// 200 ms for one that is just ending.
+/// \param worker  the words of the workers' command line
+/// \param spared  a process that no worker started; 0: none
 std::string program_left_behind(const std::vector<std::string>& worker, pid_t spared);
 
 /// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. Orphans of

@@ -159,6 +159,16 @@ bool names_another_world(const LaunchPlan& plan, const Environment& of_workers) 
          (!is_service && is_other("MASTER_PORT", std::to_string(plan.master_port.value_or(0))));
 }
 
+/// Lightning reads NODE_RANK of its nodes. For lrun the nodes' order is its own, unless it is asked for one.
+void add_warning_about_node_rank(LaunchPlan& plan, const LaunchRequest& request, const Environment& of_workers) {
+  const bool is_open =
+      plan.rendezvous && !plan.rendezvous->node_rank && request.rendezvous.endpoint.source != Source::kScheduler;
+  const auto typed = of_workers.get("NODE_RANK");
+  if (!is_open || !typed || is_worker(of_workers)) return;
+  plan.warnings.push_back(
+      fmt::format("'NODE_RANK={}' is not read: '--node-rank' gives the rank of this node, from 0", *typed));
+}
+
 /// A plan that does without what this node lacks, by which the other nodes of its job are reached. Empty: there is
 /// none.
 std::optional<LaunchPlan> smallest_plan(LaunchRequest request, const Environment& of_workers,
@@ -199,6 +209,7 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
   plan.has_head = !given_id.empty();
   add_warnings_about_words(plan, request, program);
   add_warnings_about_lists(plan, request, of_workers);
+  add_warning_about_node_rank(plan, request, of_workers);
   // Warnings stand below the long text of a plan, where a person sees them.
   const bool is_shown = request.dry_run != DryRun::kNo;
   const bool shows = is_shown && (!plan.is_of_one_rank || speaks_for_job(plan));

@@ -36,7 +36,9 @@ TEST(ProgramFile, OfASchedulerIsABatchScript) {
 }
 
 TEST(ProgramFile, IsNotReadWhereAManagerStartedLrun) {
-  EXPECT_EQ(warn_of_file("./job.sh", "/dev/null", 2, Environment({{"SLURM_JOB_ID", "7"}})), "");
+  Environment of_job;
+  of_job.set("SLURM_JOB_ID", "7");
+  EXPECT_EQ(warn_of_file("/proc/self/exe", "/proc/self/exe", 2, of_job), "");
   EXPECT_EQ(warn_of_file("./job.sh", "/no/such/file", 2, Environment()), "");
 }
 
