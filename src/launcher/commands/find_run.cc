@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/nearest.h"
+#include "base/signal_names.h"
 #include "base/small_file.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
@@ -65,6 +67,11 @@ std::string hint_about_name(const std::string& name) {
   if (name.ends_with(".html")) return "'lrun report --html " + name + "' writes it";
   if (name.ends_with(".py")) return "leave it out: without a name the last run is meant, and 'lrun runs' lists all";
   if (name.starts_with("attempt_")) return "'lrun logs --attempt " + name.substr(8) + "' shows that attempt";
+  constexpr int kFromSignal = 128;  // exit codes of shells
+  const auto code = natural_number(name);
+  if (code && *code > kFromSignal && *code <= kFromSignal + SIGSYS) {
+    return "as an exit code it is that of " + signal_name(*code - kFromSignal) + "; without it, the last run is meant";
+  }
   const std::size_t dots = name.find("..");
   if (dots != std::string::npos && natural_number(name.substr(0, dots)) && natural_number(name.substr(dots + 2))) {
     return "ranks are written '" + name.substr(0, dots) + "-" + name.substr(dots + 2) + "'";

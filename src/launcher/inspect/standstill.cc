@@ -23,8 +23,9 @@ bool at_same_place(const StackSample& before, const StackSample& now) {
          (!before.python.empty() || !before.native.empty());
 }
 
-/// Calls that end by themselves, mostly: they are given a time.
-constexpr std::array<std::string_view, 5> kTimed{"clock_nanosleep", "nanosleep", "select", "poll", "epoll_wait"};
+/// Calls that end by themselves, mostly: they are given a time. One that sleeps where the others wait for it, again and
+/// again at the same place, is told after a while.
+constexpr std::array<std::string_view, 3> kTimed{"select", "poll", "epoll_wait"};
 
 /// A state of D is a disk or a file server that answers. \param waits  for others, in an operation that may sleep
 bool stood_still(const StackSample& before, const StackSample& now, bool waits) {

@@ -47,6 +47,14 @@ std::string module_meant_by(const std::string& program) {
   return is_one && ::access((path + ".py").c_str(), F_OK) == 0 ? "-m " + program : std::string();
 }
 
+/// 'train_v2.py' for 'train'
+std::optional<std::string> later_version(const std::string& stem, const std::vector<std::string>& names) {
+  const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
+    return name.starts_with(stem + "_") && name.ends_with(".py");
+  });
+  return found == names.end() ? std::nullopt : std::optional(*found);
+}
+
 /// The file that was probably meant by a program that is not there, as it would have to be typed.
 std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
   constexpr std::size_t kMostFiles = 1000;
@@ -56,6 +64,7 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   const std::filesystem::path folder = program.parent_path();
   const bool is_script = program.extension() == ".py";
   std::vector<std::string> names;
+  std::string same_below;
   std::error_code error;
   std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
   for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
@@ -63,7 +72,7 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
     std::error_code gone;
     const std::filesystem::path below = entry->path().filename() / program;
     if (folder.empty() && entry->is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
-      return below.string();
+      same_below = below.string();
     }
     const bool may_be_it = !is_script || entry->path().extension() == ".py";
     if (may_be_it && entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
@@ -75,7 +84,8 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   const bool has_script = std::find(names.begin(), names.end(), script) != names.end();
   std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
   if (!nearest) nearest = nearest_word(script, names);
-  if (!nearest) return {};
+  if (!nearest) nearest = later_version(program.stem().string(), names);
+  if (!nearest) return same_below;
   const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
 }
