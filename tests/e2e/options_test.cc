@@ -302,7 +302,7 @@ TEST(DebugRank, LinesOfOthersLeaveWhatIsTypedWhole) {
   ASSERT_TRUE(lrun.wait_for("\r\x1b[K[0] hello\r\n(debug) go ")) << lrun.err() << "the prompt is below the line";
   lrun.type("on\n");
   ASSERT_TRUE(
-      lrun.wait_for("lrun: note: the debugger of rank 1 has ended: Ctrl-C is lrun's again; 1 other rank runs on"))
+      lrun.wait_for("lrun: note: the debugger of rank 1 has ended: Ctrl-C now stops the run; 1 other rank runs on"))
       << lrun.err();
   make("end");
   EXPECT_EQ(lrun.wait().code, 0);

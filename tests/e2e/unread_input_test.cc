@@ -14,7 +14,7 @@
 namespace lrun::test {
 namespace {
 
-constexpr const char* kWords = "lrun: warning: nobody reads what is piped into lrun";
+constexpr const char* kWords = "lrun: warning: standard input is ignored";
 
 /// Standard input of an lrun that nobody but the test writes to.
 class InputPipe {

@@ -66,7 +66,7 @@ void ConsoleReporter::terminal_came_back(int rank, int others) {
   if (others == 0) return;  // the verdict, or a good end, follows
   const std::string who = others == 1 ? "1 other rank runs on" : fmt::format("{} other ranks run on", others);
   say_(message_line(Severity::kNote,
-                    fmt::format("the debugger of rank {} has ended: Ctrl-C is lrun's again; {}", rank, who),
+                    fmt::format("the debugger of rank {} has ended: Ctrl-C now stops the run; {}", rank, who),
                     facts_.colour));
 }
 

@@ -168,9 +168,8 @@ std::size_t NodeLauncher::ask_all(const std::string& question) {
 void NodeLauncher::warn_of_unread_input() {
   const bool is_read = plan_.standard_input || plan_.personality.standard_input != Personality::Stdin::kNull;
   if (is_read || facts_.maker_of_input_pipe == 0) return;
-  unread_input_.emplace(run_.loop, facts_.maker_of_input_pipe, [this] {
-    run_.output.sink.warn("nobody reads what is piped into lrun: with '--stdin' rank 0 does, and the others nothing");
-  });
+  unread_input_.emplace(run_.loop, facts_.maker_of_input_pipe,
+                        [this] { run_.output.sink.warn("standard input is ignored: '--stdin' gives it to rank 0"); });
 }
 
 void NodeLauncher::warn_of_network() {

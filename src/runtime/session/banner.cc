@@ -46,18 +46,17 @@ std::string describe_batch_size(std::int64_t loader_batch, int world_size, std::
                                          : fmt::format(", at most {} on each of {} devices",
                                                        split_evenly(loader_batch, devices).front(), devices);
   if (world_size == 1) {
-    return fmt::format("lrun: effective batch size {}{}; a learning rate found with {} in one process stays as it is",
+    return fmt::format("lrun: effective batch size {}{}; a learning rate tuned for batch {} stays as it is",
                        loader_batch, split, loader_batch);
   }
   const std::string batch = fmt::format("lrun: effective batch size {} ({} samples x {} ranks{})",
                                         loader_batch * world_size, loader_batch, world_size, split);
   if (scales_rates) {
-    return fmt::format("{}; session.optimizer() multiplies a learning rate found with {} in one process by {}", batch,
-                       loader_batch, world_size);
+    return fmt::format("{}; session.optimizer() scales a learning rate tuned for batch {} by {}", batch, loader_batch,
+                       world_size);
   }
   return fmt::format(
-      "{}; a learning rate found with {} in one process is to be multiplied by {} (linear rule, with warm-up) or "
-      "{:.3g} (square root, for Adam and its like)",
+      "{}; scale a learning rate tuned for batch {} by {} (linear, with warm-up) or {:.3g} (square root, for Adam)",
       batch, loader_batch, world_size, std::sqrt(world_size));
 }
 

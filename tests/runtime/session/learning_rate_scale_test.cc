@@ -244,8 +244,8 @@ TEST(Horovod, SaysFromWhatToWhat) {
             "lrun: learning rate 0.4 of the checkpoint, for 4 ranks, becomes "
             "0.2 for 2");
   EXPECT_EQ(describe_batch_size(7, 8, 1, true),
-            "lrun: effective batch size 56 (7 samples x 8 ranks); session.optimizer() multiplies a learning rate found "
-            "with 7 in one process by 8");
+            "lrun: effective batch size 56 (7 samples x 8 ranks); session.optimizer() scales a learning rate tuned "
+            "for batch 7 by 8");
 }
 
 TEST(Horovod, SaysItOnceAndOnRankZero) {

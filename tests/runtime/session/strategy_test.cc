@@ -85,16 +85,14 @@ TEST(Banner, SaysWhatWasJoined) {
 
 TEST(Banner, SaysWhatTheBatchMeansForTheLearningRate) {
   EXPECT_EQ(describe_batch_size(7, 80),
-            "lrun: effective batch size 560 (7 samples x 80 ranks); a learning rate found with 7 in one process is to "
-            "be multiplied by 80 (linear rule, with warm-up) or 8.94 (square root, for Adam and its like)");
+            "lrun: effective batch size 560 (7 samples x 80 ranks); scale a learning rate tuned for batch 7 by 80 "
+            "(linear, with warm-up) or 8.94 (square root, for Adam)");
+  EXPECT_EQ(describe_batch_size(7, 10, 2),
+            "lrun: effective batch size 70 (7 samples x 10 ranks, at most 4 on each of 2 devices); scale a learning "
+            "rate tuned for batch 7 by 10 (linear, with warm-up) or 3.16 (square root, for Adam)");
   EXPECT_EQ(
-      describe_batch_size(7, 10, 2),
-      "lrun: effective batch size 70 (7 samples x 10 ranks, at most 4 on each of 2 devices); a learning rate found "
-      "with 7 in one process is to be multiplied by 10 (linear rule, with warm-up) or 3.16 (square root, for Adam "
-      "and its like)");
-  EXPECT_EQ(describe_batch_size(7, 1, 8),
-            "lrun: effective batch size 7, at most 1 on each of 8 devices; a learning rate found with 7 in one process "
-            "stays as it is");
+      describe_batch_size(7, 1, 8),
+      "lrun: effective batch size 7, at most 1 on each of 8 devices; a learning rate tuned for batch 7 stays as it is");
 }
 
 }  // namespace
