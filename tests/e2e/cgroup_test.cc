@@ -83,6 +83,7 @@ TEST_F(Cgroup, GoesAfterKillOfTheLauncher) {
 void kill_both(LrunProcess& lrun) {
   const pid_t launcher = lrun.launcher_pid();
   lrun.signal(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));  // else it may see the launcher die
   ::kill(launcher, SIGKILL);
   lrun.signal(SIGKILL);
   EXPECT_EQ(lrun.wait().signal_number, SIGKILL);

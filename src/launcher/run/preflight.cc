@@ -72,7 +72,7 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
     std::error_code gone;
     const std::filesystem::path below = entry->path().filename() / program;
     if (folder.empty() && entry->is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
-      same_below = below.string();
+      same_below = same_below.empty() ? below.string() : std::min(same_below, below.string());
     }
     const bool may_be_it = !is_script || entry->path().extension() == ".py";
     if (may_be_it && entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
