@@ -23,21 +23,26 @@ TEST(Hang, IsSeenExplainedAndStopped) {
       << lrun.err();
 }
 
-/// Functions that are called as torch's, since ranks are known to wait by the names of the calls.
-constexpr const char* kWaitsInVain = R"(
+/// Ranks that wait in all_reduce(), and rank 1 in the function `other`: functions that are called as torch's, since
+/// ranks are known to wait by the names of the calls.
+std::string waits_in_vain(const std::string& other) {
+  return R"(
 import os, threading
 lock = threading.Lock()
 lock.acquire()
-def evaluate():
+def )" + other +
+         R"(():
     lock.acquire()
 def all_reduce():
     lock.acquire()
-evaluate() if os.environ["RANK"] == "1" else all_reduce()
+)" + other +
+         R"(() if os.environ["RANK"] == "1" else all_reduce()
 )";
+}
 
 TEST(Hang, OfPythonRanksThatWaitInVainIsNotedWithoutAnyOption) {
   if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no Python here";
-  LrunProcess lrun({"-n", "3", "/usr/bin/python3", "-c", kWaitsInVain});
+  LrunProcess lrun({"-n", "3", "/usr/bin/python3", "-c", waits_in_vain("evaluate")});
   ASSERT_TRUE(lrun.wait_for("no rank has moved for ")) << lrun.err();
   ASSERT_TRUE(lrun.wait_for("'lrun stack' shows all calls")) << lrun.err();
   EXPECT_NE(lrun.err().find(": 2 ranks wait in all_reduce at <string>:9; rank 1 is in futex(), called from evaluate "
@@ -49,23 +54,12 @@ TEST(Hang, OfPythonRanksThatWaitInVainIsNotedWithoutAnyOption) {
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);
 }
 
-/// Rank 1 is on another node, in another operation.
-constexpr const char* kNeverMeet = R"(
-import os, threading
-lock = threading.Lock()
-lock.acquire()
-def barrier():
-    lock.acquire()
-def all_reduce():
-    lock.acquire()
-barrier() if os.environ["RANK"] == "1" else all_reduce()
-)";
-
 TEST(Hang, OfPythonRanksOnSeveralNodesIsNotedOnEach) {
   if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no Python here";
   Job job({"--num-nodes", "2", "-n", "1"});
-  LrunProcess& first = job.start({"--node-rank", "0"}, {"/usr/bin/python3", "-c", kNeverMeet});
-  LrunProcess& second = job.start({"--node-rank", "1"}, {"/usr/bin/python3", "-c", kNeverMeet});
+  const Words program{"/usr/bin/python3", "-c", waits_in_vain("barrier")};
+  LrunProcess& first = job.start({"--node-rank", "0"}, program);
+  LrunProcess& second = job.start({"--node-rank", "1"}, program);
   for (LrunProcess* node : {&first, &second}) {
     ASSERT_TRUE(node->wait_for("all ranks have to call the same operations in the same order")) << node->err();
     EXPECT_TRUE(contains(node->err(),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What lrun answers to mistakes that newcomers make: tests/golden/mistakes.txt, beside what it answers now.
+"""The answers of lrun to mistakes that newcomers make: those in tests/golden/mistakes.txt, beside those of now.
 
 usage: mistakes.py LRUN [--update | WORD...]    WORD: only rows that have it
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -204,7 +205,7 @@ std::string hint_about_line(std::string_view line, std::size_t place, const std:
   return fmt::format("a text stands in {}quotes, as in 'strategy = \"ddp\"'", has_curly_quote ? "plain " : "");
 }
 
-/// A file that lrun cannot have written of, and that many programs read.
+/// A kind of file that many programs read, and lrun does not.
 bool is_of_program(const std::string& path) {
   constexpr std::array<std::string_view, 4> kEndings{".json", ".yaml", ".yml", ".py"};
   return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return path.ends_with(ending); });

@@ -194,7 +194,8 @@ ParsedCommandLine parse_command_line(const std::vector<std::string>& argv, const
   apply_all(parsed.settings, parsed.request);
   if (parsed.action == LineAction::kPrintConfig) return parsed;
   parsed.request.command = command_in(words, line, parsed.request.compat);
-  if (is_default) parsed.note = note_config_elsewhere(parsed.request.command.front(), environment, read_file);
+  if (is_default && from_file.empty())
+    parsed.note = note_config_elsewhere(parsed.request.command.front(), environment, read_file);
   return parsed;
 }
 

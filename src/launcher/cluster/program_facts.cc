@@ -1,13 +1,12 @@
 #include "cluster/program_facts.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/small_file.h"
 
 namespace lrun::launcher {
 namespace {
@@ -36,13 +35,7 @@ std::string find_on_path(const std::string& name, std::string_view path, const s
 }
 
 std::string first_line_of(const std::string& path) {
-  // Opening a pipe without a writer would block.
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat status = {};
-  if (!file || fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  std::string line(kLongestLine, '\0');
-  const ssize_t length = read(file.get(), line.data(), line.size());
-  line.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+  std::string line = read_file_head(path, kLongestLine);
   line.resize(std::min(line.size(), line.find_first_of("\r\n")));
   return line;
 }

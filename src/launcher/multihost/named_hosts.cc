@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/appended_file.h"
+#include "base/folder_entries.h"
 #include "base/nearest.h"
 #include "base/split.h"
 #include "base/user_error.h"
@@ -29,14 +30,11 @@ constexpr std::size_t kMostHostfileBytes = std::size_t{8} << 20U;
 
 /// '--hostfile hostfile' for a name near it.
 std::string hint_about_hostfile(const std::filesystem::path& path, const std::string& origin) {
-  constexpr std::size_t kMostFiles = 1000;
   std::vector<std::string> names;
-  std::error_code error;
   const std::filesystem::path folder = path.parent_path();
-  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
-       entry.increment(error)) {
-    if (entry->is_regular_file(error)) names.push_back(entry->path().filename().string());
+  for (const std::filesystem::directory_entry& entry : first_entries(folder)) {
+    std::error_code gone;
+    if (entry.is_regular_file(gone)) names.push_back(entry.path().filename().string());
   }
   const auto nearest = nearest_word(path.filename().string(), names);
   if (!nearest || *nearest == path.filename()) return "name a file with a host a line";

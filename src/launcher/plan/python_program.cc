@@ -48,6 +48,11 @@ bool is_python(std::string_view program) {
   return false;
 }
 
+std::string path_of_module(std::string name) {
+  std::replace(name.begin(), name.end(), '.', '/');
+  return name;
+}
+
 PythonCommand parts_of_python(const std::vector<std::string>& command) {
   PythonCommand parts{{command.front()}, {}};
   auto word = command.begin() + 1;

@@ -16,6 +16,9 @@ bool is_python(std::string_view program);
 /// '#!/usr/bin/python3', '#!/usr/bin/env -S VAR=1 python3 -u'.
 bool names_python(std::string_view first_line);
 
+/// 'pkg/train' of the module 'pkg.train'
+std::string path_of_module(std::string name);
+
 /// The parts of a command of Python: 'python3 -um pkg.train 3' is {python3, -u} and {-m, pkg.train, 3}.
 struct PythonCommand {
   std::vector<std::string> python;   ///< Python and its own options

@@ -89,9 +89,10 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
 }
 
 void warn_of_program_left(const AttemptLoop::Surroundings& run, const Attempt& attempt) {
+  if (attempt.membership().self.node_rank != 0) return;  // the first node speaks for all
   const std::string command =
       program_left_behind(run.plan.argv, run.fork_server != nullptr ? run.fork_server->pid() : 0);
-  if (command.empty() || attempt.membership().self.node_rank != 0) return;
+  if (command.empty()) return;
   run.sink.message_of_job(
       Severity::kWarning,
       fmt::format(

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/folder.h"
+#include "base/folder_entries.h"
 #include "base/nearest.h"
 #include "cli/flags.h"
 #include "cli/verb_table.h"
@@ -41,8 +42,7 @@ std::string nearest_verb(const std::string& program, const LaunchPlan& plan) {
 
 /// 'pkg.train' without '-m'
 std::string module_meant_by(const std::string& program) {
-  std::string path = program;
-  std::replace(path.begin(), path.end(), '.', '/');
+  const std::string path = path_of_module(program);
   const bool is_one = path != program && program.find('/') == std::string::npos && !program.ends_with(".py");
   return is_one && ::access((path + ".py").c_str(), F_OK) == 0 ? "-m " + program : std::string();
 }
@@ -57,7 +57,6 @@ std::optional<std::string> later_version(const std::string& stem, const std::vec
 
 /// The file that was probably meant by a program that is not there, as it would have to be typed.
 std::string nearest_file(const std::filesystem::path& program, const LaunchPlan& plan) {
-  constexpr std::size_t kMostFiles = 1000;
   if (!plan.setup.folder.value.empty()) return {};                 // the name is one in that folder
   if (program.string().find('=') != std::string::npos) return {};  // NAME=VALUE
   if (std::string module = module_meant_by(program.string()); !module.empty()) return module;
@@ -65,17 +64,14 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   const bool is_script = program.extension() == ".py";
   std::vector<std::string> names;
   std::string same_below;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
-       entry.increment(error)) {
+  for (const std::filesystem::directory_entry& entry : first_entries(folder)) {
     std::error_code gone;
-    const std::filesystem::path below = entry->path().filename() / program;
-    if (folder.empty() && entry->is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
+    const std::filesystem::path below = entry.path().filename() / program;
+    if (folder.empty() && entry.is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
       same_below = same_below.empty() ? below.string() : std::min(same_below, below.string());
     }
-    const bool may_be_it = !is_script || entry->path().extension() == ".py";
-    if (may_be_it && entry->is_regular_file(gone)) names.push_back(entry->path().filename().string());
+    const bool may_be_it = !is_script || entry.path().extension() == ".py";
+    if (may_be_it && entry.is_regular_file(gone)) names.push_back(entry.path().filename().string());
   }
   if (folder.empty() && std::find(names.begin(), names.end(), program.string()) != names.end()) {
     return "./" + program.string();

@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <system_error>
+
+#include "base/small_file.h"
+#include "cluster/mpi_job.h"
 
 namespace lrun::launcher {
 namespace {
@@ -30,14 +31,13 @@ bool is_batch_script(std::string_view head) {
          });
 }
 
-std::string head_of(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return {};  // opening a pipe would wait
-  std::string head(std::size_t{1} << 20, '\0');
-  std::ifstream in(file, std::ios::binary);
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(in.gcount()));
-  return head;
+/// Most programs are told by their first bytes to need no more of a look.
+std::string head_of(const std::filesystem::path& file, int world_size) {
+  constexpr std::size_t kFew = 4;
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  const std::string begin = read_file_head(file, kFew);
+  const bool may_matter = begin.starts_with("#!") || (world_size > 1 && begin == ELFMAG);
+  return may_matter ? read_file_head(file, kMost) : std::string();
 }
 
 }  // namespace
@@ -56,10 +56,10 @@ std::string warning_about_head(const std::string& program, std::string_view head
 
 std::string warn_of_file(const std::string& program, const std::filesystem::path& file, int world_size,
                          const Environment& environment) {
-  constexpr std::array<const char*, 5> kOfManagers{"SLURM_JOB_ID", "PBS_JOBID", "OMPI_COMM_WORLD_SIZE", "PMI_RANK",
-                                                   "PMIX_RANK"};
-  const bool is_managed = std::ranges::any_of(kOfManagers, [&](const char* name) { return environment.has(name); });
-  return is_managed ? std::string() : warning_about_head(program, head_of(file), world_size);
+  constexpr std::array<const char*, 3> kOfJobs{"SLURM_JOB_ID", "PBS_JOBID", "PMIX_RANK"};
+  const bool is_managed = !variable_of_mpi_tasks(environment).empty() ||
+                          std::ranges::any_of(kOfJobs, [&](const char* name) { return environment.has(name); });
+  return is_managed ? std::string() : warning_about_head(program, head_of(file, world_size), world_size);
 }
 
 }  // namespace lrun::launcher

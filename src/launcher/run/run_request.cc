@@ -60,13 +60,17 @@ void add_warnings_about_lists(LaunchPlan& plan, const LaunchRequest& request, co
   }
 }
 
-/// Warnings about what stands in the text of PROGRAM.
-/// 'train.py : -np 2 train.py' of mpirun. \throws UserError  an option of mpirun is behind the colon
-void check_colon(const LaunchRequest& request, int world_size) {
+/// 'train.py : -np 2 train.py' of mpirun. \return a warning about what may be another use of the colon; empty: none
+/// \throws UserError  an option of mpirun is behind it
+std::string warn_of_colon(const LaunchRequest& request, int world_size) {
   constexpr std::array<std::string_view, 6> kOfMpirun{"-np", "-n", "--np", "-host", "--host", "-H"};
   const std::vector<std::string>& words = request.command;
   const auto colon = std::find(words.begin(), words.end(), ":");
-  if (words.end() - colon < 3 || std::find(kOfMpirun.begin(), kOfMpirun.end(), *(colon + 1)) == kOfMpirun.end()) return;
+  if (words.end() - colon < 2 || !(colon + 1)->starts_with('-')) return {};
+  const bool is_of_mpirun = std::find(kOfMpirun.begin(), kOfMpirun.end(), *(colon + 1)) != kOfMpirun.end();
+  if (!is_of_mpirun || words.end() - colon < 3) {
+    return fmt::format("':' and all behind it are arguments of '{}': a run has one program", words.front());
+  }
   const auto more = whole_number<int>(*(colon + 2));
   const bool is_same = more && *more > 0 && std::equal(words.begin(), colon, colon + 3, words.end());
   const std::string part = fmt::format("{}{}", request.module ? "-m " : "", words.front());
@@ -76,16 +80,13 @@ void check_colon(const LaunchRequest& request, int world_size) {
               : "start one program, which does the part of its rank: workers find it in RANK");
 }
 
+/// Warnings about what stands in the text of PROGRAM.
 void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, const ProgramFacts& program) {
   const ReadProgram read = program_reader(request.setup.folder.value);
   std::string misplaced = warn_about_misplaced_option(plan, request, program, read);
   if (!misplaced.empty()) plan.warnings.push_back(std::move(misplaced));
-  check_colon(request, plan.world_size);
-  const auto colon = std::find(request.command.begin(), request.command.end(), ":");
-  if (colon != request.command.end() && colon + 1 != request.command.end() && (colon + 1)->starts_with('-')) {
-    plan.warnings.push_back(
-        fmt::format("':' and all behind it are arguments of '{}': a run has one program", request.command.front()));
-  }
+  std::string colon = warn_of_colon(request, plan.world_size);
+  if (!colon.empty()) plan.warnings.push_back(std::move(colon));
   const ProgramText program_text = text_of(request, program);
   const std::optional<std::string> script = program_text.is_python ? read(program_text.file) : std::nullopt;
   if (script == "") plan.warnings.push_back(fmt::format("'{}' is empty", program_text.file));

@@ -8,11 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 #include <system_error>
 
+#include "base/folder_entries.h"
 #include "base/nearest.h"
+#include "base/small_file.h"
 #include "base/split.h"
 #include "base/user_error.h"
 #include "plan/python_program.h"
@@ -142,12 +143,11 @@ std::string name_of_machine(unsigned machine) {
 /// The processors that an ELF file is for, which 32-bit and 64-bit files name at the same place; EM_NONE: it is no such
 /// file.
 unsigned machine_of(const std::filesystem::path& file) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return EM_NONE;  // opening a pipe would wait
-  std::ifstream in(file, std::ios::binary);
   Elf64_Ehdr header{};
-  constexpr std::streamsize kBytes = offsetof(Elf64_Ehdr, e_machine) + sizeof header.e_machine;
-  if (!in.read(reinterpret_cast<char*>(&header), kBytes)) return EM_NONE;
+  constexpr std::size_t kBytes = offsetof(Elf64_Ehdr, e_machine) + sizeof header.e_machine;
+  const std::string head = read_file_head(file, kBytes);
+  if (head.size() < kBytes) return EM_NONE;
+  std::memcpy(&header, head.data(), kBytes);
   return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 ? header.e_machine : EM_NONE;
 }
 
@@ -187,13 +187,9 @@ std::string advice_about_package(const std::string& program, const std::filesyst
 
 /// The Python files of a folder: the names that are typed, or those of their modules.
 std::vector<std::string> python_files_of(const std::filesystem::path& folder, bool with_ending) {
-  constexpr std::size_t kMostFiles = 1000;
   std::vector<std::string> names;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(folder.empty() ? std::filesystem::path(".") : folder, error);
-  for (; !error && entry != std::filesystem::directory_iterator() && names.size() < kMostFiles;
-       entry.increment(error)) {
-    const std::filesystem::path file = entry->path();
+  for (const std::filesystem::directory_entry& entry : first_entries(folder)) {
+    const std::filesystem::path& file = entry.path();
     if (file.extension() == ".py") names.push_back((with_ending ? file.filename() : file.stem()).string());
   }
   return names;
@@ -209,10 +205,8 @@ void check_module(const std::string& module, const std::filesystem::path& folder
   const bool has_ending = module.ends_with(kEnding);
   std::string name = module.substr(0, module.size() - (has_ending ? kEnding.size() : 0));
   std::replace(name.begin(), name.end(), '/', '.');
-  std::string path = name;
-  std::replace(path.begin(), path.end(), '.', '/');
   std::error_code error;
-  const bool is_there = std::filesystem::exists(folder / (path + ".py"), error);
+  const bool is_there = std::filesystem::exists(folder / (path_of_module(name) + ".py"), error);
   if (!is_path && !(has_ending && is_there)) return;
   const bool is_in_package = is_there && name.find('.', 1) != std::string::npos && !name.starts_with('.');
   throw UserError(fmt::format("'-m {}': that is a file, and '-m' takes the name of a module", module),
@@ -349,9 +343,7 @@ std::string hint_about_misspelt_name(const FailureRecord& record, const std::fil
   if (!is_script && !error.starts_with(kModule)) return {};
   std::string_view rest = error.substr(is_script ? script + kScript.size() : kModule.size());
   const std::string name(cut(rest, '\''));
-  std::string path = name;
-  if (!is_script) std::replace(path.begin(), path.end(), '.', '/');
-  const std::filesystem::path missing = folder / path;
+  const std::filesystem::path missing = folder / (is_script ? name : path_of_module(name));
   const std::vector<std::string> files = python_files_of(missing.parent_path(), is_script);
   const auto nearest = nearest_word(missing.filename().string(), files);
   if (!nearest) return {};

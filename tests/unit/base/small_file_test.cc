@@ -27,6 +27,13 @@ TEST_F(SmallFile, IsReadWhole) {
   EXPECT_EQ(read_small_file(folder_ / "a", 19'999), std::nullopt) << "longer than allowed";
 }
 
+TEST_F(SmallFile, HasAHeadOfAnyLength) {
+  std::ofstream(folder_ / "a") << std::string(10'000, 'x') << std::string(10'000, 'y');
+  EXPECT_EQ(read_file_head(folder_ / "a", 4), "xxxx");
+  EXPECT_EQ(read_file_head(folder_ / "a", 10'001), std::string(10'000, 'x') + "y");
+  EXPECT_EQ(read_file_head(folder_ / "a", 30'000).size(), 20'000U);
+}
+
 TEST_F(SmallFile, ThatTheKernelMakesUpIsReadToo) {
   const auto text = read_small_file("/proc/self/cgroup", 65'536);
   ASSERT_TRUE(text);
@@ -38,6 +45,7 @@ TEST_F(SmallFile, IsNoPipeNoFolderAndNotMissing) {
   EXPECT_EQ(read_small_file(folder_ / "pipe", 100), std::nullopt) << "and nobody waits for a writer";
   EXPECT_EQ(read_small_file(folder_, 100), std::nullopt);
   EXPECT_EQ(read_small_file(folder_ / "missing", 100), std::nullopt);
+  for (const char* const name : {"pipe", "", "missing"}) EXPECT_EQ(read_file_head(folder_ / name, 100), "") << name;
 }
 
 }  // namespace
