@@ -15,7 +15,7 @@ hosts=$(seq -f 'h%g:1' -s, 1 34)
 
 # begin COMMAND...: in the background, on all hosts; returns once all workers have printed 'ready'.
 begin() {
-  rm -f "$out/out"  # what the last one printed
+  : > "$out/out"  # forgets what the last one printed; the file has to be there before the loop looks at it
   "$lab" exec h0 "$lrun" -H "$hosts" --grace 2s "$@" > "$out/out" 2> "$out/err" &
   head=$!
   for _ in $(seq 900); do
