@@ -76,7 +76,7 @@ TEST(Hang, IsExplainedByARankThatHasEnded) {
     LrunProcess lrun({"-n", "3", "--hang-timeout", format_duration(1s * factor), "sh", "-c",
                       "[ $RANK = 1 ] && exit 0; exec sleep 1000"});
     EXPECT_EQ(lrun.wait().code, 124) << lrun.err();
-    const std::string words = "rank 1 has ended; stopping 2 workers";
+    const std::string words = "rank 1 has ended\n";
     return lrun.err().find(words) != std::string::npos ? "" : "it does not say '" + words + "': " + lrun.err();
   });
 }
@@ -104,7 +104,7 @@ TEST(Hang, CanBeStartedAgain) {
 TEST(Hang, CanBeLookedAtOnly) {
   LrunProcess lrun({"-n", "1", "--hang-timeout", "400ms", "--on-hang=dump", "sh", "-c", kStuck});
   ASSERT_TRUE(lrun.wait_for("no progress for 400ms"));
-  ASSERT_TRUE(lrun.wait_for("rank 0 "));
+  ASSERT_TRUE(lrun.wait_for("rank 0, pid "));
   EXPECT_FALSE(lrun.workers().empty());
   lrun.signal(SIGTERM);
   EXPECT_EQ(lrun.wait().signal_number, SIGTERM);

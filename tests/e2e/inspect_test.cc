@@ -152,7 +152,7 @@ TEST(Status, ReportsALauncherThatDoesNotAnswer) {
   EXPECT_THAT(status.err(), HasSubstr("is alive and does not answer"));
   Beside stack(run, {"stack"}, "/nonexistent");
   EXPECT_EQ(stack.wait().code, 0) << "its events name the workers";
-  EXPECT_THAT(stack.out(), StartsWith("rank 0 is in clock_nanosleep()"));
+  EXPECT_THAT(stack.out(), ContainsRegex("^rank 0, pid [0-9]+ .sleep, 1 thread.: is in clock_nanosleep"));
   ::kill(launcher, SIGCONT);
   run.signal(SIGTERM);
   run.wait();

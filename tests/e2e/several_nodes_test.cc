@@ -317,7 +317,7 @@ TEST(SeveralNodes, ShowTheStacksOfAllNodesWhereOneHangs) {
       job.start({"--node-rank", "1", "--role", "another"}, shell("while :; do echo $RANK works; sleep 0.1; done"));
   EXPECT_EQ(hangs.wait().code, 124) << hangs.err();
   EXPECT_EQ(works.wait().code, 124) << works.err();
-  EXPECT_TRUE(contains(works.err(), "\nrank 1 ")) << "where its rank is: " << works.err();
+  EXPECT_TRUE(contains(works.err(), "\nrank 1, pid ")) << "where its rank is: " << works.err();
 }
 
 TEST(SeveralNodes, EndWhenOneCannotStartItsProgram) {

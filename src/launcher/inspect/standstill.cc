@@ -63,8 +63,9 @@ std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks
           "'init_method'",
           looks.store_address);
     }
-    return fmt::format("all ranks of this run are there (WORLD_SIZE is {}): does the program expect more?",
-                       looks.now.size());
+    return fmt::format(
+        "all {} ranks are there, and the program waits for more: leave 'world_size' out, or start as many with '-n'",
+        looks.now.size());
   }
   if (operations.contains("recv")) return "each rank waits for a message that none sends";
   return "all ranks are in it: compare the sizes of their tensors, and the groups";

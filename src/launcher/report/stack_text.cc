@@ -111,8 +111,8 @@ std::string group_text(const StackGroup& group) {
       several ? fmt::format("{}; below rank {}, pid {}", ranks_text(group.ranks), sample.rank, sample.pid)
               : fmt::format("rank {}, pid {}", sample.rank, sample.pid);
   const std::string where = sample.host.empty() ? std::string() : " on " + safe(sample.host);
-  if (sample.state == 0) return fmt::format("\n{}: {}\n", ranks_text(group.ranks), doing(group, several));
-  std::string text = fmt::format("\n{}{} ({}, {}): {}\n", whose, where, safe(sample.command),
+  if (sample.state == 0) return fmt::format("{}: {}\n", ranks_text(group.ranks), doing(group, several));
+  std::string text = fmt::format("{}{} ({}, {}): {}\n", whose, where, safe(sample.command),
                                  counted(sample.threads, "thread"), doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
          threads_text(sample.other_threads) + frames_text("native", frame_lines(sample.native, !sample.python.empty()));
@@ -232,8 +232,8 @@ std::vector<RankPlace> places_of(const std::vector<StackGroup>& groups) {
 
 std::string stack_text(const std::vector<StackSample>& samples) {
   const std::vector<StackGroup> groups = fold_stacks(samples);
-  std::string text = stacks_in_a_sentence(groups) + "\n";
-  for (const StackGroup& group : groups) text += group_text(group);
+  std::string text = groups.size() > 1 ? stacks_in_a_sentence(groups) + "\n" : std::string();
+  for (const StackGroup& group : groups) text += (text.empty() ? "" : "\n") + group_text(group);
   return text + problems_text(samples);
 }
 

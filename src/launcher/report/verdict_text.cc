@@ -219,13 +219,29 @@ std::string start_failure_text(const FailureRecord& record, const RunFactsForTex
          (problem.hint.empty() ? std::string() : message_line(Severity::kHint, problem.hint, facts.colour));
 }
 
-/// For a run that lrun stopped by a limit that may be the wrong one, or by a signal that came with something else.
-std::string_view hint_about_end(const RunEnd& end) {
-  if (end.kind == RunEnd::Kind::kHang) {
-    return "printed lines and steps of liblrun are progress: programs at work need more of them, or a longer time";
+/// Ranks that wait for others are not at work.
+std::string hint_about_hang(const std::vector<RankPlace>& places) {
+  const auto waiting = std::ranges::find_if(places, &RankPlace::waits_for_others);
+  if (waiting == places.end()) {
+    return "if the ranks were at work, let them print more often, or give a longer '--hang-timeout'";
   }
+  const auto elsewhere = std::ranges::find_if_not(places, &RankPlace::waits_for_others);
+  const std::string operation = waiting->place.substr(0, waiting->place.find(' '));
+  if (elsewhere == places.end()) {
+    return fmt::format("all ranks wait for each other: each has to call '{}' as often, in the same order and groups",
+                       terminal_safe(operation));
+  }
+  const std::string others = elsewhere->count > 1 ? "the others" : fmt::format("rank {}", elsewhere->first_rank);
+  return fmt::format("every rank has to call '{}': see what keeps {} from it", terminal_safe(operation), others);
+}
+
+/// For a run that lrun stopped by a limit that may be the wrong one, or by a signal that came with something else.
+std::string hint_about_end(const Verdict& verdict) {
+  const RunEnd& end = verdict.end;
+  if (end.kind == RunEnd::Kind::kHang) return hint_about_hang(verdict.places);
   if (end.kind == RunEnd::Kind::kStartTimedOut) {
-    return "programs connect in init_process_group(); '--timeout' limits the time of others";
+    return "'--start-timeout' is for programs that call init_process_group(); for others leave it out: '--timeout' "
+           "limits a run";
   }
   if (end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGHUP) {
     return "its terminal was closed: 'nohup', tmux and screen keep a run alive";
@@ -342,9 +358,11 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, Running
   }
   const bool from_keyboard =
       end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others.workers > 0;
+  RunEnd told = end;
+  if (end.kind == RunEnd::Kind::kHang) told.who.clear();  // the stacks stand above
   return message_line(
       Severity::kNote,
-      reason_text(end) + (what.empty() ? what : "; " + what) + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
+      reason_text(told) + (what.empty() ? what : "; " + what) + (from_keyboard ? "; Ctrl-C again kills at once" : ""),
       facts.colour);
 }
 
@@ -367,8 +385,8 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
                          facts.colour);
   }
   if (verdict.culprit) return text + hint_line(*verdict.culprit, facts);
-  const std::string_view hint = hint_about_end(verdict.end);
-  return hint.empty() ? text : text + message_line(Severity::kHint, std::string(hint), facts.colour);
+  const std::string hint = facts.refused_option.empty() ? hint_about_end(verdict) : facts.refused_option;
+  return hint.empty() ? text : text + message_line(Severity::kHint, hint, facts.colour);
 }
 
 }  // namespace lrun::launcher

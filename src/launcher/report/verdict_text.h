@@ -27,7 +27,7 @@ struct RunFactsForText {
   std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   bool asked_for_core = false;      ///< the user asked for core files
   std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused, or about a
-                                    ///< launcher as PROGRAM; empty: none
+                                    ///< launcher as PROGRAM, where nothing better is known; empty: none
   std::string tool = {};            ///< a hint about a PROGRAM that could not start a script; empty: none
   std::string gave_up = {};  ///< where each rank gave up, if all did: 'rank 0 gave up at a.py:4; …'; else empty
   std::string core_dump;     ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty

@@ -87,6 +87,7 @@ std::string RunEnding::write(const RunResult& result) {
     facts.tool = hint_about_tool(*result.verdict.culprit, plan_.argv);
     if (facts.tool.empty()) facts.tool = hint_about_misspelt_name(*result.verdict.culprit, facts_.folder);
   }
+  if (facts.refused_option.empty()) facts.refused_option = plan_.program_hint;
   facts.gave_up = where_all_gave_up(result.verdict, result.records);
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
   write_result(result.verdict, result.records, plain_text(result.verdict, facts), facts);

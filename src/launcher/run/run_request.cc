@@ -97,11 +97,12 @@ void add_warnings_about_words(LaunchPlan& plan, const LaunchRequest& request, co
                     program_text.file, plan.world_size));
   }
   if (!script || !spawns_ranks(*script)) return;
-  plan.warnings.push_back(
-      fmt::format("'{}' starts its ranks itself, with 'mp.spawn'{}: run it without lrun, or call its function once, "
-                  "with the rank from the variable RANK",
-                  program_text.file,
-                  plan.world_size > 1 ? fmt::format(", and each of {} workers would do so", plan.world_size) : ""));
+  const std::string what = fmt::format("'{}' starts its ranks itself, with 'mp.spawn'", program_text.file);
+  constexpr std::string_view kAdvice = "run it without lrun, or call its function once, with the rank from RANK";
+  plan.warnings.push_back(fmt::format(
+      "{}{}: {}", what, plan.world_size > 1 ? fmt::format(", and each of {} workers would do so", plan.world_size) : "",
+      kAdvice));
+  if (plan.world_size > 1) plan.program_hint = fmt::format("{}: {}", what, kAdvice);
 }
 
 /// The variables of a job of pods that are missing, where WORLD_SIZE is there.

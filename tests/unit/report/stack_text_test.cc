@@ -58,8 +58,6 @@ TEST(StackText, HasTheOtherThreadsOfPythonOnce) {
   const PythonStack idle{.frames = {{"wait", "threading.py:331"}, {"run", "threading.py:975"}}};
   sample.other_threads = {idle, {}, {.holds_gil = true, .frames = {{"hook", "train.py:9"}}}, idle};
   EXPECT_EQ(stack_text({sample}),
-            "rank 0 waits in all_reduce at train.py:40\n"
-            "\n"
             "rank 0, pid 100 (python3, 4 threads): waits in all_reduce at train.py:40\n"
             "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
             "  Python  all_reduce (distributed_c10d.py:3075)\n"
@@ -109,7 +107,7 @@ TEST(StackText, ShowsDeepStacksInPart) {
   EXPECT_NE(text.find("          f15\n          … 24 more\n"), std::string::npos) << text;
   for (StackFrame& frame : deep.native) frame.function = "again";
   EXPECT_EQ(stack_text({deep}),
-            "rank 0 runs again\n\nrank 0, pid 9 (a, 1 thread): runs again\n"
+            "rank 0, pid 9 (a, 1 thread): runs again\n"
             "  kernel  running\n  native  again\n");
 }
 

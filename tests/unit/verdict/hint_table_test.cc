@@ -39,6 +39,7 @@ constexpr Example kExamples[] = {
     {"unused-parameters", "RuntimeError: Expected to have finished reduction in the prior iteration before"},
     {"collective-mismatch",
      "[enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received data size"},
+    {"keys-of-ddp", "\tUnexpected key(s) in state_dict: \"module.weight\", \"module.bias\"."},
     {"gloo-interface", "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:84] ifa != nullptr."},
     {"address-in-use", "port: 29500, code: -98, name: EADDRINUSE, message: address already in use"},
     {"address-in-use", "OSError: [Errno 98] Address already in use"},
