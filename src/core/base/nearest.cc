@@ -52,6 +52,11 @@ std::string nearest_hint(std::string_view word, const std::vector<std::string>& 
   return nearest ? did_you_mean(*nearest) : std::string(otherwise);
 }
 
+std::string hint_about_pasted_blank(std::string_view word) {
+  if (word.find("\u00a0") == std::string_view::npos) return {};
+  return "it has a no-break space (U+00A0), often pasted from a page: type the blank anew";
+}
+
 UserError choice_error(const std::string& problem, std::string_view word, const std::vector<std::string>& choices,
                        std::string_view otherwise) {
   return {problem, nearest_hint(word, choices, otherwise)};

@@ -69,7 +69,8 @@ constexpr HintRule kRules[] = {
     {"unused-parameters", "Expected to have finished reduction in the prior iteration", "",
      "some parameters were not used in the loss: DistributedDataParallel(find_unused_parameters=True)"},
     {"collective-mismatch", "enforce fail at", "op.preamble.length <= op.nbytes",
-     "ranks gave a collective operation tensors of different sizes, or called different operations"},
+     "ranks gave one operation tensors of other sizes ('drop_last' evens out the last batch), or called different "
+     "ones"},
     {"gloo-interface", "ifa != nullptr", "",
      "GLOO_SOCKET_IFNAME names an interface that this host does not have: see 'ip -brief address'"},
     {"address-in-use", "EADDRINUSE", "",
@@ -92,6 +93,8 @@ constexpr HintRule kRules[] = {
     {"data-loader-killed", "DataLoader worker", "killed by signal: Killed",
      "a data loader worker was killed, usually for lack of memory: use fewer workers or a smaller prefetch"},
     {"no-space", "No space left on device", "", "a file system is full: 'df -h' shows which one"},
+    {"no-space", "inline_container.cc", "unexpected pos",
+     "the file could not be written whole: 'df -h' shows whether its file system is full"},
     {"no-space", "Disk quota exceeded", "", "the disk quota is used up: 'quota -s' shows it"},
     {"file-limit", "Too many open files", "",
      "raise the limit: '--rlimit nofile=65536', or 'ulimit -n 65536' before lrun"},
@@ -177,7 +180,7 @@ constexpr HintRule kRules[] = {
     {"missing-file", "FileNotFoundError: ", "'/", "'namei PATH' shows which part of the path is missing"},
     {"missing-file", "FileNotFoundError: ", " /", "'namei PATH' shows which part of the path is missing"},
     {"missing-file", "FileNotFoundError: ", ": '",
-     "relative paths start at the folder where lrun was started, and programs are looked for on PATH"},
+     "relative paths start where lrun was started; a file that rank 0 makes is there for the others after a barrier()"},
     {"illegal-instruction", "Illegal instruction", "", "the program uses instructions that this processor lacks"},
     {"thread-at-exit", "terminate called without an active exception", "",
      "a thread was still running at exit; a torch program calls destroy_process_group() before it ends"},
@@ -340,8 +343,20 @@ std::string_view variable_meant_in(std::string_view error) {
   return meant == std::end(kNames) ? std::string_view() : meant->ours;
 }
 
+/// "No such file or directory: 'nvcc'"
+bool names_program(std::string_view error) {
+  constexpr std::string_view kBefore = ": '";
+  const std::size_t at = error.rfind(kBefore);
+  if (at == std::string_view::npos) return false;
+  const std::string_view name = error.substr(at + kBefore.size());
+  return name.substr(0, name.find('\'')).find_first_of("./") == std::string_view::npos;
+}
+
 /// The hint of a rule, or a better one for what the worker's error names.
 std::string hint_of(const HintRule& rule, const FailureRecord& record) {
+  if (rule.name == "missing-file" && names_program(record.error)) {
+    return "programs are looked for on PATH, and files where lrun was started";
+  }
   const std::string_view meant = rule.name == "missing-variable" ? variable_meant_in(record.error) : "";
   return meant.empty() ? std::string(rule.hint) : did_you_mean(meant) + " lrun sets it for each worker";
 }

@@ -12,7 +12,8 @@
 namespace lrun::launcher {
 
 void refuse(const GivenValue& given, const std::string& problem, const std::string& hint) {
-  throw UserError(given.quoted() + ": " + problem, hint);
+  const std::string pasted = hint_about_pasted_blank(given.text);
+  throw UserError(given.quoted() + ": " + problem, pasted.empty() ? hint : pasted);
 }
 
 std::string example(const GivenValue& given, std::string_view value) {
@@ -21,6 +22,7 @@ std::string example(const GivenValue& given, std::string_view value) {
 
 void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
                    std::string_view instead) {
+  if (!hint_about_pasted_blank(given.text).empty()) refuse(given, problem, {});
   const std::string word = lower_case(given.text);
   // 'deepspeed_stage_2' is Lightning's, and 'deepspeed' what lrun has to know of it.
   const auto begun = std::find_if(choices.begin(), choices.end(),

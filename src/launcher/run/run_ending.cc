@@ -86,6 +86,7 @@ std::string RunEnding::write(const RunResult& result) {
     }
     facts.tool = hint_about_tool(*result.verdict.culprit, plan_.argv);
     if (facts.tool.empty()) facts.tool = hint_about_misspelt_name(*result.verdict.culprit, facts_.folder);
+    if (facts.tool.empty()) facts.tool = hint_about_folder(*result.verdict.culprit, facts_.folder, plan_.argv);
   }
   if (facts.refused_option.empty()) facts.refused_option = plan_.program_hint;
   facts.gave_up = where_all_gave_up(result.verdict, result.records);

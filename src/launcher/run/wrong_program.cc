@@ -265,7 +265,10 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && program.starts_with('-')) {
     return "PROGRAM stands behind '--', and its options behind its name; those of lrun stand before '--'";
   }
+  if (trimmed(program).empty())
+    return "it is a blank: one behind the '\\' at the end of a line keeps the line from going on";
   if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
+  if (std::string pasted = hint_about_pasted_blank(program); !is_there && !pasted.empty()) return pasted;
   if (!is_there && begins_with_long_dash(program)) {
     const std::string name = program.substr(std::min(program.find_first_not_of("-\u2013\u2014"), program.size()));
     return fmt::format("options begin with plain dashes: write '{}{}'", name.size() == 1 ? "-" : "--", name);
@@ -332,6 +335,28 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
   });
   if (first == argv.end() || !first->ends_with(".py")) return {};
   return fmt::format("'{}' does not start '{}' with Python: write 'python3' between them", argv.front(), *first);
+}
+
+std::string hint_about_folder(const FailureRecord& record, const std::filesystem::path& folder,
+                              const std::vector<std::string>& argv) {
+  constexpr std::string_view kModule = "ModuleNotFoundError: No module named '";
+  constexpr std::string_view kFile = "FileNotFoundError: [Errno 2] No such file or directory: '";
+  const auto script = std::ranges::find_if(argv, [](const std::string& word) { return word.ends_with(".py"); });
+  if (script == argv.end() || script->find('/') == std::string::npos || !record.error.ends_with('\'')) return {};
+  const std::filesystem::path below = std::filesystem::path(*script).parent_path();
+  const bool is_module = record.error.starts_with(kModule);
+  if (!is_module && !record.error.starts_with(kFile)) return {};
+  const std::size_t begin = is_module ? kModule.size() : kFile.size();
+  const std::string name = record.error.substr(begin, record.error.size() - 1 - begin);
+  std::error_code failed;
+  const auto is_there = [&](const std::filesystem::path& path) { return std::filesystem::exists(path, failed); };
+  if (is_module) {
+    const std::filesystem::path path = folder / path_of_module(name);
+    if (!is_there(path) && !is_there(path.string() + ".py")) return {};
+    return fmt::format("Python looks for it in '{}', beside the script: write '--env PYTHONPATH=.'", below.string());
+  }
+  if (name.starts_with('/') || !is_there(folder / below / name)) return {};
+  return fmt::format("it is in '{}': start lrun there, as relative paths begin where lrun was started", below.string());
 }
 
 std::string hint_about_misspelt_name(const FailureRecord& record, const std::filesystem::path& folder) {

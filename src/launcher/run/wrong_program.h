@@ -28,6 +28,11 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
 /// in its folder. Empty: something else has failed, or none is near. \param folder  that the workers start in
 std::string hint_about_misspelt_name(const FailureRecord& record, const std::filesystem::path& folder);
 
+/// A hint for a run in which Python did not find a module or file that is there, where it is not looked for. Empty:
+/// something else has failed, or it is not there. \param folder  that the workers start in
+std::string hint_about_folder(const FailureRecord& record, const std::filesystem::path& folder,
+                              const std::vector<std::string>& argv);
+
 /// A hint for a run of mpirun, accelerate and the like that has failed. Empty: it is none of these.
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv);
 

@@ -191,6 +191,27 @@ TEST_F(WrongProgram, IsAMisspeltScriptOrModule) {
   EXPECT_EQ(advice_about("./package", folder() / "package"), "did you mean '-m package'?");
 }
 
+TEST_F(WrongProgram, LooksForFilesAndModulesWhereTheyAreNot) {
+  std::filesystem::create_directories(folder() / "proj/data");
+  for (const char* const file : {"proj/data/train.csv", "proj/fit.py", "other.csv"}) std::ofstream(folder() / file);
+  FailureRecord record;
+  const auto hint = [&](const std::string& script) { return hint_about_folder(record, folder(), {"python3", script}); };
+  record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'";
+  EXPECT_EQ(hint("proj/fit.py"), "it is in 'proj': start lrun there, as relative paths begin where lrun was started");
+  EXPECT_EQ(hint("fit.py"), "") << "they begin there";
+  record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'other.csv'";
+  EXPECT_EQ(hint("proj/fit.py"), "");
+  record.error = "ModuleNotFoundError: No module named 'proj.data'";
+  EXPECT_EQ(hint("proj/fit.py"), "Python looks for it in 'proj', beside the script: write '--env PYTHONPATH=.'");
+  record.error = "ModuleNotFoundError: No module named 'torch'";
+  EXPECT_EQ(hint("proj/fit.py"), "");
+}
+
+TEST_F(WrongProgram, IsABlankOrHasOne) {
+  EXPECT_THAT(advice(" "), HasSubstr("one behind the '\\' at the end of a line"));
+  EXPECT_THAT(advice("\u00a0train.py"), HasSubstr("no-break space"));
+}
+
 TEST_F(WrongProgram, IsALauncherOrAToolThatFailed) {
   EXPECT_THAT(hint_about_failed_launcher({"mpirun", "-np", "2", "a.py"}), HasSubstr("leave 'mpirun' out"));
   EXPECT_EQ(hint_about_failed_launcher({"./train"}), "");

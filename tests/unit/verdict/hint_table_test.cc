@@ -39,6 +39,7 @@ constexpr Example kExamples[] = {
     {"unused-parameters", "RuntimeError: Expected to have finished reduction in the prior iteration before"},
     {"collective-mismatch",
      "[enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received data size"},
+    {"no-space", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598"},
     {"keys-of-ddp", "\tUnexpected key(s) in state_dict: \"module.weight\", \"module.bias\"."},
     {"gloo-interface", "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:84] ifa != nullptr."},
     {"address-in-use", "port: 29500, code: -98, name: EADDRINUSE, message: address already in use"},
@@ -126,7 +127,10 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
   record.value = 1;
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'data.bin'";
   EXPECT_EQ(hint_for(record),
-            "relative paths start at the folder where lrun was started, and programs are looked for on PATH");
+            "relative paths start where lrun was started; a file that rank 0 makes is there for the others after a "
+            "barrier()");
+  record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'nvcc'";
+  EXPECT_EQ(hint_for(record), "programs are looked for on PATH, and files where lrun was started");
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.bin'";
   EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of the path is missing");
   record.error = "FileNotFoundError: no checkpoint in /data";
