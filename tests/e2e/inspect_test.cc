@@ -80,7 +80,7 @@ TEST(Status, OfARunThatIsOverIsOneLineAndAHint) {
   Beside unknown(run, {"status", "nope"});
   EXPECT_EQ(unknown.wait().code, 125);
   EXPECT_EQ(unknown.err(), "lrun: error: no run 'nope' in '" + run.state().string() +
-                               "'\nlrun: hint: the last ones are '" + id + "'\n");
+                               "'\nlrun: hint: without a name the last run is meant, and 'lrun runs' lists all\n");
   Beside last(run, {"status", "last"});
   EXPECT_EQ(last.wait().code, 125);
   EXPECT_EQ(last.err(), "lrun: error: no run 'last' in '" + run.state().string() +

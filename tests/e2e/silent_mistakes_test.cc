@@ -200,7 +200,9 @@ TEST(ReplacedVariables, AreToldWithTheOptionOfEachWhereTheyDescribeAnotherWorld)
   const std::string begin = "lrun: note: this run has 1 worker, with its own values in place of ";
   LrunProcess lrun({"--devices", "1", "true"}, {.environment = {{"RANK", "1"}, {"WORLD_SIZE", "2"}}});
   EXPECT_EQ(lrun.wait().code, 0);
-  EXPECT_EQ(lrun.err(), begin + "'RANK=1' and 'WORLD_SIZE=2'; '--node-rank' and '-n' set them\n");
+  EXPECT_EQ(lrun.err(),
+            "lrun: warning: RANK and WORLD_SIZE are not read, so that this is rank 0 of 1: '-n 2' starts 2 ranks here "
+            "at once; for one on each of 2 hosts: '--num-nodes 2 --node-rank 1 --rdzv-endpoint HOST:29500'\n");
   LrunProcess number({"true"}, {.environment = {{"WORLD_SIZE", "2"}}});
   EXPECT_EQ(number.wait().code, 0);
   EXPECT_EQ(number.err(), begin + "'WORLD_SIZE=2'; '-n' sets it\n");

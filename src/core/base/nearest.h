@@ -21,7 +21,7 @@ std::string did_you_mean(std::string_view word);
 std::string nearest_hint(std::string_view word, const std::vector<std::string>& candidates,
                          std::string_view otherwise = {});
 
-/// What to do about a blank in `word` that looks like a plain one and is part of it: U+00A0, as in text from web pages.
+/// A hint about a blank in `word` that looks like a plain one and is part of it: U+00A0, as in text from web pages.
 /// Empty: it has none.
 std::string hint_about_pasted_blank(std::string_view word);
 

@@ -186,7 +186,7 @@ constexpr ForeignName kForeignNames[] = {
     {"--display-map", "--dry-run"},
     {"-bynode", "leave it out: hosts are filled one after another"},
     {"-npernode", "--nproc-per-node"},
-    {"-i", "workers have no input; '--stdin' gives lrun's to rank 0, and '--debug-rank 0' the terminal"},
+    {"-i", "'--stdin' gives rank 0 lrun's input, and '--debug-rank 0' the terminal; ssh's key: \"--ssh 'ssh -i KEY'\""},
     {"-D", "--chdir"},
     {"--jobid", kOfStep},
     {"--overlap", kOfStep},

@@ -44,7 +44,9 @@ using Occurrences = std::vector<GivenValue>;
 std::string warn_about_second(const Occurrences& all) {
   for (const GivenValue& given : all) {
     if (mean_the_same(given, all.back())) continue;
-    return "'" + as_typed(given) + "' and '" + as_typed(all.back()) + "' are both given: the last one counts";
+    const std::string_view list = given.flag->name == "hosts" ? "; several hosts are one word: '-H A,B'" : "";
+    return "'" + as_typed(given) + "' and '" + as_typed(all.back()) + "' are both given: the last one counts" +
+           std::string(list);
   }
   return {};
 }

@@ -23,6 +23,7 @@ std::string hint_about(const std::vector<UnknownWord>& unknown, std::size_t name
   constexpr std::string_view kBefore = "did you mean ";
   std::vector<std::string> words;
   std::vector<std::string> meant;
+  std::string remark;  // what one of the near words does
   for (const UnknownWord& one : unknown) {
     const std::string_view hint = one.hint();
     const std::string word = "'" + one.word + "'";
@@ -31,10 +32,13 @@ std::string hint_about(const std::vector<UnknownWord>& unknown, std::size_t name
     words.push_back(word);
     const std::string near(hint.substr(kBefore.size(), end + 1 - kBefore.size()));
     if (!has_name(meant, near)) meant.push_back(near);
+    constexpr std::string_view kIt = "'? it";
+    if (hint.substr(end).starts_with(kIt)) remark = " " + near + std::string(hint.substr(end + kIt.size()));
   }
   const std::string first = "'" + unknown.front().word + "'";
   if (words.empty() || words.front() != first) return first + ": " + unknown.front().hint();
-  return (words.size() == names ? "" : first_words(words) + ": ") + std::string(kBefore) + first_words(meant) + "?";
+  return (words.size() == names ? "" : first_words(words) + ": ") + std::string(kBefore) + first_words(meant) + "?" +
+         remark;
 }
 
 }  // namespace

@@ -101,7 +101,9 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
                                  std::to_string(*rank) + "' shows what one rank wrote");
   }
   if (runs.empty()) throw UserError(problem, std::string(kNothingRan));
-  const bool is_older = name < runs.front().id && name.starts_with("20") && name.find('-') == 8;  // by its date
+  const bool is_id = name.starts_with("20") && name.find('-') == 8;  // its date
+  if (!is_id && !has_jobs) throw UserError(problem, "without a name the last run is meant, and 'lrun runs' lists all");
+  const bool is_older = name < runs.front().id && is_id;
   throw UserError(problem,
                   (is_older ? "older runs were removed; the last ones are " : "the last ones are ") + newest_of(runs));
 }

@@ -125,6 +125,19 @@ constexpr std::pair<std::string_view, std::string_view> kOptionsForVariables[] =
                                                                                   {"MASTER_PORT", "--master-port"},
                                                                                   {"MASTER_ADDR", "--rdzv-endpoint"}};
 
+/// For somebody who starts each rank by a command of its own, as people do who know the variables of torch. Empty: that
+/// is not so.
+std::string warn_of_ranks_by_hand(const LaunchPlan& plan, const Environment& environment) {
+  const auto rank = whole_number<int>(environment.get("RANK").value_or(""));
+  const auto world_size = whole_number<int>(environment.get("WORLD_SIZE").value_or(""));
+  if (plan.world_size > 1 || !rank || !world_size || *world_size < 2 || *rank < 0 || *rank >= *world_size) return {};
+  return fmt::format(
+      "RANK and WORLD_SIZE are not read, so that this is rank 0 of 1: '-n {0}' starts {0} ranks here at once; for one "
+      "on each of {0} hosts: '--num-nodes {0} --node-rank {1} --rdzv-endpoint {2}:{3}'",
+      *world_size, *rank, environment.get("MASTER_ADDR").value_or("HOST"),
+      environment.get("MASTER_PORT").value_or("29500"));
+}
+
 /// For somebody who has set RANK or MASTER_ADDR by hand.
 void note_replaced_variables(const LaunchPlan& plan, const Environment& of_workers, MessageSink& sink) {
   std::vector<std::string> replaced = replaced_variables(plan, of_workers);
@@ -228,8 +241,10 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
                       counted(plan.world_size, "worker"), of_workers.get("WORLD_SIZE").value_or(""),
                       join_words(missing), missing.size() == 1 ? "is" : "are"));
     }
-    if (request.verbosity > 0 || (is_other_world && missing.empty()))
-      note_replaced_variables(plan, of_workers, output.sink);
+    const std::string by_hand = is_other_world && missing.empty() ? warn_of_ranks_by_hand(plan, of_workers) : "";
+    if (!by_hand.empty()) output.sink.warn(by_hand);
+    const bool notes = by_hand.empty() && is_other_world && missing.empty();
+    if (request.verbosity > 0 || notes) note_replaced_variables(plan, of_workers, output.sink);
   }
   return is_shown ? 0 : launch(plan, request, own, output);
 }

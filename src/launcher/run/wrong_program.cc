@@ -185,6 +185,36 @@ std::string advice_about_package(const std::string& program, const std::filesyst
   return fmt::format("'{}' is a folder: name the program in it", program);
 }
 
+/// One that is there, and no program.
+std::string advice_about_file(const std::string& program, const std::filesystem::path& file) {
+  const std::filesystem::path path(program);
+  const std::string ending = path.extension().string();
+  const std::string stem = path.stem().string();
+  if ((ending == ".sbatch" || ending == ".slurm")) {
+    return fmt::format("it is a batch script of Slurm: 'sbatch {}' submits it", program);
+  }
+  if (ending == ".exe") return "it is a program of Windows: build it for Linux";
+  constexpr std::array<std::string_view, 10> kData{".md",   ".txt", ".yaml", ".yml", ".toml",
+                                                   ".json", ".csv", ".pt",   ".pth", ".ckpt"};
+  if (is_any_of(kData, ending)) return "it is no program: name the one that reads it";
+  if (path.filename() == "activate") {
+    return fmt::format("'source {}' stands in the shell before lrun, or '--python' names the Python beside it",
+                       program);
+  }
+  if (program == "Makefile") return "it is for make: 'make' builds the program that it is about";
+  if (ending == ".ipynb") {
+    return fmt::format("it is a notebook: 'jupyter nbconvert --to script {}' writes '{}.py', which lrun can start",
+                       program, stem);
+  }
+  const auto* const source = std::find_if(kSourceFiles.begin(), kSourceFiles.end(),
+                                          [&ending](const SourceFile& one) { return one.ending == ending; });
+  if (source != kSourceFiles.end()) {
+    return fmt::format("it is a source file of {}: compile it, as in '{} -o {} {}', and start './{}'", source->language,
+                       source->compiler, stem, program, stem);
+  }
+  return advice_about_machine(file);
+}
+
 /// The Python files of a folder: the names that are typed, or those of their modules.
 std::vector<std::string> python_files_of(const std::filesystem::path& folder, bool with_ending) {
   std::vector<std::string> names;
@@ -284,32 +314,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && is_any_of(kWordsOfShells, program)) {
     return fmt::format("'{}' is a word of the shell: type it there, before lrun", program);
   }
-  const std::filesystem::path path(program);
-  const std::string ending = path.extension().string();
-  const std::string stem = path.stem().string();
-  if (is_there && (ending == ".sbatch" || ending == ".slurm")) {
-    return fmt::format("it is a batch script of Slurm: 'sbatch {}' submits it", program);
-  }
-  if (is_there && ending == ".exe") return "it is a program of Windows: build it for Linux";
-  constexpr std::array<std::string_view, 10> kData{".md",   ".txt", ".yaml", ".yml", ".toml",
-                                                   ".json", ".csv", ".pt",   ".pth", ".ckpt"};
-  if (is_there && is_any_of(kData, ending)) return "it is no program: name the one that reads it";
-  if (is_there && path.filename() == "activate") {
-    return fmt::format("'source {}' stands in the shell before lrun, or '--python' names the Python beside it",
-                       program);
-  }
-  if (is_there && program == "Makefile") return "it is for make: 'make' builds the program that it is about";
-  if (is_there && ending == ".ipynb") {
-    return fmt::format("it is a notebook: 'jupyter nbconvert --to script {}' writes '{}.py', which lrun can start",
-                       program, stem);
-  }
-  const auto* const source = std::find_if(kSourceFiles.begin(), kSourceFiles.end(),
-                                          [&ending](const SourceFile& one) { return one.ending == ending; });
-  if (is_there && source != kSourceFiles.end()) {
-    return fmt::format("it is a source file of {}: compile it, as in '{} -o {} {}', and start './{}'", source->language,
-                       source->compiler, stem, program, stem);
-  }
-  return is_there ? advice_about_machine(file) : std::string();
+  return is_there ? advice_about_file(program, file) : std::string();
 }
 
 void check_command(const LaunchRequest& request, const LaunchPlan& plan) {

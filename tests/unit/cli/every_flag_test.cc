@@ -105,7 +105,6 @@ TEST(EveryFlag, IsSuggestedForWhatOthersCallIt) {
                                                                {"--num-workers", "--nproc-per-node"},
                                                                {"--min_np", "--num-nodes MIN:MAX"},
                                                                {"--output-filename", "--log-dir"},
-                                                               {"--log_level", "--verbose"},
                                                                {"--num_processes", "--nproc-per-node"}};
   for (const auto& [theirs, ours] : names) {
     EXPECT_THAT(refusal({theirs, "2", "p"}),

@@ -102,7 +102,8 @@ TEST(Spelling, SeveralUnknownOptionsAreToldAtOnce) {
             "lrun: hint: did you mean '--devices' and '--num-nodes'?\n");
   EXPECT_EQ(refusal({"-N", "2", "--ntasks=4", "./train"}),
             "lrun: error: unknown options '-N' and '--ntasks'\n"
-            "lrun: hint: did you mean '--num-nodes' and '--nproc-per-node'?\n");
+            "lrun: hint: did you mean '--num-nodes' and '--nproc-per-node'? '--nproc-per-node' counts the workers of "
+            "each node\n");
   EXPECT_THAT(refusal({"--bogus", "--devces=2", "./train"}), mentions({"hint: '--bogus': options of PROGRAM stand"}));
   EXPECT_EQ(refusal({"--devces", "two", "--bogus", "./train"}),
             "lrun: error: unknown option '--devces'\nlrun: hint: did you mean '--devices'?\n")
