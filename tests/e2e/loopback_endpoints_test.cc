@@ -130,11 +130,10 @@ TEST_F(LoopbackEndpoints, SayWhoHasThem) {
   ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << leader.err();
   LrunProcess& late = start("two", "127.0.0.2", {"--node-rank", "0"}, "true");
   EXPECT_EQ(late.wait().code, 125);
-  EXPECT_TRUE(
-      contains(late.err(), "error: cannot listen on 127.0.0.2:" + port() +
-                               ": Address already in use; other launchers use it\n"
-                               "lrun: hint: a different port in '--rdzv-endpoint', on every node, keeps two jobs "
-                               "apart; in one job a single node has '--node-rank 0'\n"))
+  EXPECT_TRUE(contains(late.err(), "error: another launcher at 127.0.0.2:" + port() +
+                                       " already has '--node-rank 0'\n"
+                                       "lrun: hint: write '--node-rank 1' here; for a second job, another port in "
+                                       "'--rdzv-endpoint'\n"))
       << late.err();
   leader.signal(SIGTERM);
   leader.wait();

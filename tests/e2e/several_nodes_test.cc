@@ -408,6 +408,7 @@ TEST(SeveralNodes, AreToldThatOtherHostsDoNotReachALoopbackAddress) {
       alone.wait_for("hint: other hosts do not reach 'localhost': for them, name this host in "
                      "'--rdzv-endpoint' on every node\n"))
       << alone.err();
+  EXPECT_TRUE(contains(alone.err(), "note: waiting for other nodes at " + endpoint + ": joined: '")) << alone.err();
 }
 
 TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
@@ -419,6 +420,8 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   EXPECT_TRUE(contains(alone.err(), "note: received SIGTERM while waiting for other nodes: 127.0.0.1 port "))
       << alone.err();
   EXPECT_TRUE(contains(alone.err(), " was not reached; the job needs 2 nodes\n")) << alone.err();
+  EXPECT_EQ(count(alone.err(), "hint: '--rdzv-endpoint' has to be the same on every node: is 127.0.0.1:"), 1U)
+      << alone.err();
 }
 
 /// Its place is free again, and nobody counts on it.

@@ -138,6 +138,10 @@ TEST(TwoJobs, AreNotMergedWithAnotherJobByChance) {
   EXPECT_EQ(other.wait().code, 125) << other.err();
   EXPECT_TRUE(contains(other.err(), "another job uses this rendezvous: node '")) << other.err();
   EXPECT_TRUE(contains(other.err(), "runs 'echo' with other arguments")) << other.err();
+  EXPECT_TRUE(contains(other.err(), "hint: give it the same arguments on every node")) << other.err();
+  LrunProcess& different = job.start({"--node-rank", "1"}, {"true"});
+  EXPECT_EQ(different.wait().code, 125) << different.err();
+  EXPECT_TRUE(contains(different.err(), "hint: start the same program on every node")) << different.err();
   EXPECT_EQ(other.out(), "");
   LrunProcess& fitting = job.start({"--node-rank", "1"}, {"echo", "a"});
   EXPECT_EQ(fitting.wait().code, 0) << fitting.err();

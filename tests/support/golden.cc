@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -43,6 +44,7 @@ std::string without_particulars(std::string text, const LrunProcess& lrun,
                                 const std::vector<std::pair<std::string, std::string>>& names) {
   for (const auto& [from, to] : names) replace_all(text, from, to);
   replace_all(text, lrun.state().string(), "STATE");
+  replace_all(text, "'" + std::filesystem::current_path().string() + "'", "'FOLDER'");
   replace_all(text, " on " + host_name(), " on HOST");
   static const std::vector<std::pair<std::regex, std::string>> kPatterns{
       {std::regex(R"(\d{8}-\d{6}-[a-z0-9]{6})"), "RUN"},

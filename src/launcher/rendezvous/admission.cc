@@ -53,12 +53,14 @@ Rejection other_settings(const JoinRecord& record, const JoinRecord& first) {
 
 constexpr const char* kApartHint =
     "for two jobs, use a different port in '--rdzv-endpoint'; for one job, give all nodes the same '--rdzv-id'";
-constexpr const char* kCommandsHint =
-    "for two jobs, use a different port in '--rdzv-endpoint'; for one job, give nodes that run different programs "
-    "different '--role's, or give all nodes the same '--rdzv-id' to allow different arguments";
 constexpr const char* kProgramsHint =
-    "for two jobs, use a different port in '--rdzv-endpoint', or with etcd another '--rdzv-id'; for one job, give "
-    "nodes that run different programs different '--role's";
+    "start the same program on every node, or give others a '--role'; a second job needs another '--rdzv-endpoint'";
+constexpr const char* kNamedProgramsHint =
+    "start the same program on every node, or give others a '--role'; a second job needs another '--rdzv-endpoint', "
+    "with etcd another '--rdzv-id'";
+constexpr const char* kArgumentsHint =
+    "give it the same arguments on every node, or all nodes one '--rdzv-id'; a second job needs another "
+    "'--rdzv-endpoint'";
 
 Rejection another_name(const JoinRecord& record, const JoinRecord& other) {
   const auto id_of = [](const JoinRecord& node) {
@@ -75,10 +77,13 @@ bool has_name(const JoinRecord& record) { return !record.run_name.empty() && rec
 
 Rejection another_job(const JoinRecord& record, const JoinRecord& other) {
   const bool named = has_name(record);
+  const char* const hint = named                             ? kNamedProgramsHint
+                           : record.program != other.program ? kProgramsHint
+                                                             : kArgumentsHint;
   return {(named ? "another job named '" + record.run_name + "' uses this rendezvous: "
                  : "another job uses this rendezvous: ") +
               difference_of_commands(record, other),
-          named ? kProgramsHint : kCommandsHint};
+          hint};
 }
 
 std::string difference_of_commands(const JoinRecord& record, const JoinRecord& other) {

@@ -80,6 +80,8 @@ class EtcdElection {
   [[nodiscard]] const std::string& why_deposed() const { return why_deposed_; }
   /// Why the last attempt to ask failed; empty: none has since there was an answer.
   [[nodiscard]] const std::string& last_error() const { return client_.last_error(); }
+  /// There may be no etcd at all.
+  [[nodiscard]] bool is_refused() const { return client_.is_refused(); }
 
  private:
   void ask(EtcdRequest request, std::function<void(const EtcdAnswer&)> answered);

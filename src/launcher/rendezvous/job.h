@@ -64,6 +64,7 @@ class Job final : public JobMember {
   [[nodiscard]] std::string last_error() const { return context_.last_error(); }
   /// How long it is tried.
   [[nodiscard]] Duration connect_timeout() const {
+    if (context_.election && context_.election->is_refused()) return context_.plan.etcd_start;
     return context_.link && context_.plan.etcd.empty() ? context_.link->connect_timeout()
                                                        : context_.plan.connect_timeout;
   }

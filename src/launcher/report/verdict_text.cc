@@ -187,7 +187,7 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (program.find('/') != std::string::npos) return "check the path";
       if (facts.given_to_python) {
-        return fmt::format("check the folder that you are in; '--no-python' looks for '{}' on PATH", program);
+        return fmt::format("it is not in '{}': start lrun in its folder, or write its path", facts.folder);
       }
       return facts.is_in_folder ? fmt::format("no '{}' on PATH; the one in this folder is './{}'", program, program)
                                 : fmt::format("there is no '{}' on PATH or in this folder", program);

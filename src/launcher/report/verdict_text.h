@@ -23,6 +23,7 @@ struct RunFactsForText {
   std::string nearest_file = {};    ///< where PROGRAM was looked for, when it is not there and is nearly called so
   std::string script = {};          ///< PROGRAM, where `program` is the Python that was to run it
   bool is_in_folder = false;        ///< a file of the program's name is there, and not on PATH
+  std::string folder = {};          ///< of the workers on this node
   bool given_to_python = false;     ///< the interpreter was to run PROGRAM
   std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
   bool asked_for_core = false;      ///< the user asked for core files

@@ -83,7 +83,8 @@ class RendezvousWait : public JobEvents {
   void waiting(const std::string& text) override {
     last_told_ = text;
     if (!speaks_for_job(plan_) || !told_.is_worth_a_line(text)) return;
-    tell(text + time_left());
+    output_.sink.note(fmt::format("{}{}: {}{}", waits_for_others(), by_person() ? " at " + text_of(endpoint()) : "",
+                                  text, time_left()));
     if (plan_.rendezvous->may_be_elsewhere && !own_place_) look_for_own_place();
     hint_at_loopback();
   }
@@ -116,6 +117,14 @@ class RendezvousWait : public JobEvents {
 
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
+  [[nodiscard]] Endpoint endpoint() const { return {plan_.rendezvous->host, port()}; }
+  /// The endpoint is one that a person may know, and no head has chosen it.
+  [[nodiscard]] bool by_person() const {
+    return plan_.rendezvous->listener < 0 && !plan_.rendezvous->of_ranks && output_.head == nullptr;
+  }
+  [[nodiscard]] std::string waits_for_others() const {
+    return "waiting for other " + unit_of(plan_.rendezvous->of_ranks, 2);
+  }
 
   /// Prints from time to time that the rendezvous was not reached, if the reason has changed.
   void watch_for_rendezvous(Duration pause) {
@@ -129,20 +138,29 @@ class RendezvousWait : public JobEvents {
       const std::string why = told_trouble_->empty() ? "" : ": " + *told_trouble_;
       const bool etcd = !plan_.rendezvous->etcd.empty();
       const std::string place = fmt::format("{} port {}", plan_.rendezvous->host, port());
-      tell(fmt::format("{} yet{}; waiting up to {}",
-                       etcd ? fmt::format("no rendezvous was reached through etcd at {}", place)
-                            : fmt::format("nobody serves the rendezvous at {}", place),
-                       why, format_duration(job_.connect_timeout())));
+      output_.sink.note(fmt::format("{}: {} yet{}; waiting up to {}", waits_for_others(),
+                                    etcd ? fmt::format("no rendezvous was reached through etcd at {}", place)
+                                         : fmt::format("nobody serves the rendezvous at {}", place),
+                                    why, format_duration(job_.connect_timeout())));
       if (plan_.rendezvous->leaves_endpoint) output_.sink.hint(kServeEndpointHint);
       if (output_.head != nullptr) output_.sink.hint(kOtherPlaceHint);
+      hint_at_endpoint();
     });
+  }
+
+  /// The place was typed on each node, and nothing but the user's eye can compare them.
+  void hint_at_endpoint() {
+    const RendezvousPlan& rendezvous = *plan_.rendezvous;
+    const bool is_typed = by_person() && rendezvous.etcd.empty() && rendezvous.host_from.starts_with('-');
+    if (!is_typed || rendezvous.leaves_endpoint || std::exchange(told_endpoint_, true)) return;
+    output_.sink.hint(
+        fmt::format("'{}' has to be the same on every node: is {} right?", rendezvous.host_from, text_of(endpoint())));
   }
 
   /// Nodes on this host find each other at its loopback address, and no others do.
   void hint_at_loopback() {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
-    const bool by_person = rendezvous.listener < 0 && !rendezvous.of_ranks && output_.head == nullptr;
-    if (!by_person || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
+    if (!by_person() || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
     output_.sink.hint(fmt::format("other hosts do not reach '{}': for them, name this host in '{}' on every node",
                                   rendezvous.host, rendezvous.host_from));
   }
@@ -212,10 +230,6 @@ class RendezvousWait : public JobEvents {
         .gives_up_in_ms = limit_.armed() ? std::max<std::int64_t>(0, (limit_at_ - steady_now()) / Duration(1)) : -1};
   }
 
-  void tell(const std::string& text) {
-    output_.sink.note(fmt::format("waiting for other {}: {}", unit_of(plan_.rendezvous->of_ranks, 2), text));
-  }
-
   /// '; for 9m50s more'. Empty where the wait has no end.
   [[nodiscard]] std::string time_left() const {
     if (!limit_.armed()) return {};
@@ -260,6 +274,7 @@ class RendezvousWait : public JobEvents {
   bool ended_ = false;
   bool waits_ = false;  ///< for a place in the job
   bool told_loopback_ = false;
+  bool told_endpoint_ = false;
   RepeatFilter told_;
   std::string last_told_;  ///< by the leader: which launchers are there
   std::optional<std::string> told_trouble_;

@@ -121,6 +121,15 @@ bool is_missing(const std::filesystem::path& path, const LaunchPlan& plan) {
   return ::access(file_of(path, plan).c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
+/// For a program beside the folder that lrun was typed in. Other nodes of the job read it, too.
+std::string advice_about_folder_above(const std::string& typed, const LaunchPlan& plan) {
+  std::error_code gone;
+  const bool is_name = typed.find('/') == std::string::npos && plan.setup.folder.value.empty();
+  if (!is_name || !is_missing(typed, plan) || !std::filesystem::is_regular_file("../" + typed, gone)) return {};
+  return fmt::format("'{0}' is in the folder above '{1}': start lrun there, or name '../{0}'", typed,
+                     std::filesystem::current_path(gone).string());
+}
+
 /// For a path with a folder that is not there, and for a variable in single quotes.
 std::string advice_about_path(const std::string& typed, const LaunchPlan& plan) {
   if (typed.find('$') != std::string::npos) return "a shell replaces '$' only outside of single quotes";
@@ -190,7 +199,8 @@ std::string advice_about_blanks(const std::string& typed, const LaunchPlan& plan
 std::string advice_for(const std::string& typed, const LaunchPlan& plan, bool is_executed) {
   if (std::string advice = advice_about(typed, file_of(typed, plan)); !advice.empty()) return advice;
   using Advice = std::string (*)(const std::string& typed, const LaunchPlan& plan);
-  constexpr Advice kOfAll[] = {advice_about_folder, advice_about_unit, advice_about_path, advice_about_blanks};
+  constexpr Advice kOfAll[] = {advice_about_folder, advice_about_folder_above, advice_about_unit, advice_about_path,
+                               advice_about_blanks};
   constexpr Advice kOfExecuted[] = {advice_about_value, advice_about_dashes, advice_about_mode,
                                     advice_about_word_before_script};
   for (const Advice about : kOfAll) {
@@ -200,6 +210,11 @@ std::string advice_for(const std::string& typed, const LaunchPlan& plan, bool is
     if (std::string advice = is_executed ? about(typed, plan) : std::string(); !advice.empty()) return advice;
   }
   return {};
+}
+
+std::string folder_of_workers(const LaunchPlan& plan) {
+  std::error_code gone;
+  return std::filesystem::weakly_canonical(file_of(".", plan), gone).string();
 }
 
 FailureRecord record_of_problem(const ProgramProblem& problem) {
@@ -235,6 +250,7 @@ UserError program_error(const ProgramProblem& problem, const std::string& typed,
                                                  .nearest_file = nearest_file(program, plan),
                                                  .script = program != typed ? typed : std::string(),
                                                  .is_in_folder = ::access(file_of(typed, plan).c_str(), F_OK) == 0,
+                                                 .folder = folder_of_workers(plan),
                                                  .given_to_python = problem.given_to_python});
   return UserError(text.what, text.hint);
 }

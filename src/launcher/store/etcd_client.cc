@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -22,6 +23,8 @@ constexpr int kBadGateway = 502;
 constexpr int kGatewayTimeout = 504;
 constexpr const char* kVersionHint =
     "--rdzv-backend etcd needs the JSON gateway of an etcd v3, which 3.4 and newer have";
+constexpr const char* kNoEtcdHint =
+    "start etcd there, or name its client address in '--rdzv-endpoint'; without etcd, leave '--rdzv-backend etcd' out";
 constexpr const char* kTlsHint = "write '--rdzv-conf protocol=https' for an etcd that uses TLS";
 constexpr const char* kNoTlsHint = "leave out '--rdzv-conf protocol=https' for an etcd without TLS";
 
@@ -215,9 +218,16 @@ void EtcdClient::fail_tls() {
   is_ours ? refuse(why, hint) : fail(Failure::kMistake, why, hint);
 }
 
+std::string EtcdClient::no_etcd_text() const {
+  return "no etcd answers at " + endpoints_.text() + ": " + std::strerror(ECONNREFUSED) + " (tried for " +
+         format_duration(options_.start) + ")";
+}
+
 /// Another endpoint is asked, while there is time and it is of use.
 void EtcdClient::fail(Failure failure, const std::string& why, const std::string& hint) {
-  if (!endpoints_.failed(failure, steady_now())) return refuse(why, hint);
+  if (!endpoints_.failed(failure, steady_now())) {
+    return failure == Failure::kRefused ? refuse(no_etcd_text(), kNoEtcdHint) : refuse(why, hint);
+  }
   disconnect();
   login_.forget_fresh();
   last_error_ = why;

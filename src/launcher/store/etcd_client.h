@@ -58,6 +58,8 @@ class EtcdClient {
   [[nodiscard]] const std::string& own_address() const { return own_address_; }
   /// Why the last attempt failed; empty: none has since there was an answer.
   [[nodiscard]] const std::string& last_error() const { return last_error_; }
+  /// No etcd has ever answered, and connections are refused: requests fail after Options::start.
+  [[nodiscard]] bool is_refused() const { return endpoints_.refuse(); }
 
  private:
   using Failure = EtcdEndpoints::Failure;
@@ -82,6 +84,7 @@ class EtcdClient {
   void take_foreign(const HttpResponse& response);
   void fail_tls();
   void fail(Failure failure, const std::string& why, const std::string& hint = {});
+  [[nodiscard]] std::string no_etcd_text() const;
   void refuse(const std::string& why, const std::string& hint);
   void finish(Result result);
   void disconnect();

@@ -67,6 +67,17 @@ TEST_F(PreflightTest, NamesTheFileThatWasMeant) {
   EXPECT_THAT(refusal_of_program((folder / "trian").string()), HasSubstr((folder / "train.py").string()));
 }
 
+TEST_F(PreflightTest, NamesTheFolderThatHasTheFile) {
+  const std::string script = folder.script("train.py", "");
+  std::filesystem::create_directory(folder / "data");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder / "data");
+  EXPECT_THAT(refusal_of_program("train.py"),
+              HasSubstr("'train.py' is in the folder above '" + std::filesystem::current_path().string() +
+                        "': start lrun there, or name '../train.py'"));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
   const std::string script = folder.script("train.py", "");
   plan.argv = request.command = {"launch", "--num_processes", "2", script};

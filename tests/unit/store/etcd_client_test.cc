@@ -136,6 +136,11 @@ TEST(EtcdClient, SaysWhyNobodyAnswers) {
   EtcdClient refused(loop, at({nobody}));
   EXPECT_EQ(ask(loop, refused, Duration(1)).trouble,
             "cannot connect to 127.0.0.1 port " + std::to_string(nobody) + ": Connection refused");
+  EtcdClient::Options options = at({nobody});
+  options.start = Duration(1);
+  EtcdClient given_up(loop, options);
+  EXPECT_EQ(ask(loop, given_up, Duration(10'000)).trouble,
+            "no etcd answers at 127.0.0.1 port " + std::to_string(nobody) + ": Connection refused (tried for 1ms)");
   FakeEtcd etcd(loop, [](const std::string&) { return std::string(); });
   EtcdClient unanswered(loop, at({etcd.port()}));
   EXPECT_EQ(ask(loop, unanswered, Duration(300)).trouble, "127.0.0.1 port " + std::to_string(etcd.port()) +
