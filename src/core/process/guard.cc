@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -40,6 +41,7 @@ using namespace std::chrono_literals;
 constexpr Duration kCleanUpLimit(5000);
 constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time before, and reported what is left
 constexpr Duration kAnswerLimit(6000);      // longer than the launcher itself ever blocks
+constexpr Duration kWorkersEndLimit(1000);  // a look through all processes of the machine takes some milliseconds
 constexpr SteadyTime kNever = SteadyTime::max();
 
 void say(const std::string& line) {
@@ -133,8 +135,9 @@ class Forwarder {
 /// Ends the workers of a launcher that has lost its place in a job of several nodes (HeartbeatWatch).
 class PlaceWatch {
  public:
-  PlaceWatch(Duration heartbeat, const std::atomic<SteadyTime>& last, std::atomic<bool>& ended, const RunCgroup& cgroup)
-      : last_(last), ended_(ended), cgroup_(cgroup) {
+  PlaceWatch(Duration heartbeat, const std::atomic<SteadyTime>& last, std::atomic<bool>& ends, std::atomic<bool>& ended,
+             const RunCgroup& cgroup)
+      : last_(last), ends_(ends), ended_(ended), cgroup_(cgroup) {
     if (heartbeat > Duration::zero()) watch_.emplace(heartbeat);
   }
 
@@ -145,14 +148,22 @@ class PlaceWatch {
     const SteadyTime now = steady_now();
     const SteadyTime last = last_;
     if (now < due() || !watch_->look(last == SteadyTime() ? now : last, now)) return true;
-    ended_ = true;
-    cgroup_.kill();
-    return kill_below_children();
+    // A launcher that is continued in between says so before it waits for this to be over, and begins its workers.
+    ends_ = true;
+    const bool is_silent = last_.load() == last;
+    if (is_silent) {
+      ended_ = true;
+      cgroup_.kill();
+    }
+    const bool may_end = !is_silent || kill_below_children();
+    ends_ = false;
+    return may_end;
   }
 
  private:
   std::optional<HeartbeatWatch> watch_;
   const std::atomic<SteadyTime>& last_;  ///< when the last heartbeat came
+  std::atomic<bool>& ends_;
   std::atomic<bool>& ended_;
   const RunCgroup& cgroup_;
 };
@@ -265,7 +276,8 @@ struct Guard::Page {
   std::atomic<bool> clean{false};
   std::atomic<int> signal_number{0};
   std::atomic<int> heard{0};
-  std::atomic<SteadyTime> heartbeat{};  ///< when the last one came; the epoch: none yet
+  std::atomic<SteadyTime> heartbeat{};    ///< when the last one came; the epoch: none yet
+  std::atomic<bool> ends_workers{false};  ///< the guard, at the moment
   std::atomic<bool> ended_workers{false};
 };
 
@@ -282,7 +294,13 @@ void Guard::note_heard() const { ++page_->heard; }
 
 void Guard::note_heartbeat() const { page_->heartbeat = steady_now(); }
 
-void Guard::begin_workers() const { page_->ended_workers = false; }
+void Guard::begin_workers() const {
+  constexpr auto kLook = 1ms;
+  note_heartbeat();
+  const SteadyTime limit = steady_now() + kWorkersEndLimit;
+  while (page_->ends_workers && steady_now() < limit && !has_died()) std::this_thread::sleep_for(kLook);
+  page_->ended_workers = false;
+}
 
 bool Guard::has_ended_workers() const { return page_->ended_workers; }
 
@@ -348,7 +366,8 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   };
   const std::optional<ExitStatus> status = forward_until_end(
       {std::move(process), waker->pid(), reads_terminal, receive}, handled, Forwarder(child, guard.page_->heard),
-      PlaceWatch(heartbeat, guard.page_->heartbeat, guard.page_->ended_workers, guard.cgroup()));
+      PlaceWatch(heartbeat, guard.page_->heartbeat, guard.page_->ends_workers, guard.page_->ended_workers,
+                 guard.cgroup()));
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();

@@ -59,7 +59,7 @@ class Guard {
   void note_heartbeat() const;
   /// Whether the guard has killed them since begin_workers(): then their end is not their fault.
   [[nodiscard]] bool has_ended_workers() const;
-  /// New workers are about to be started.
+  /// New workers are about to be started. Waits while the guard kills those of before, for a second at most.
   void begin_workers() const;
 
   /// The run is over. `clean`: nothing is left below the launcher, and the guard need not look. With a signal, lrun
