@@ -130,8 +130,8 @@ TEST_F(LoopbackEndpoints, SayWhoHasThem) {
   ASSERT_TRUE(eventually([&] { return is_served("127.0.0.2"); })) << leader.err();
   LrunProcess& late = start("two", "127.0.0.2", {"--node-rank", "0"}, "true");
   EXPECT_EQ(late.wait().code, 125);
-  EXPECT_TRUE(contains(late.err(), "error: another launcher at 127.0.0.2:" + port() +
-                                       " already has '--node-rank 0'\n"
+  EXPECT_TRUE(contains(late.err(), "error: '--node-rank 0': another launcher at 127.0.0.2:" + port() +
+                                       " is node rank 0 already\n"
                                        "lrun: hint: write '--node-rank 1' here; for a second job, another port in "
                                        "'--rdzv-endpoint'\n"))
       << late.err();

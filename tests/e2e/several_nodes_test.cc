@@ -420,7 +420,9 @@ TEST(SeveralNodes, CanBeInterruptedWhileTheyWait) {
   EXPECT_TRUE(contains(alone.err(), "note: received SIGTERM while waiting for other nodes: 127.0.0.1 port "))
       << alone.err();
   EXPECT_TRUE(contains(alone.err(), " was not reached; the job needs 2 nodes\n")) << alone.err();
-  EXPECT_EQ(count(alone.err(), "hint: '--rdzv-endpoint' has to be the same on every node: is 127.0.0.1:"), 1U)
+  EXPECT_EQ(count(alone.err(),
+                  "hint: is lrun started on '127.0.0.1', with '--node-rank 0' and the same '--rdzv-endpoint' (port "),
+            1U)
       << alone.err();
 }
 

@@ -153,8 +153,10 @@ class RendezvousWait : public JobEvents {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     const bool is_typed = by_person() && rendezvous.etcd.empty() && rendezvous.host_from.starts_with('-');
     if (!is_typed || rendezvous.leaves_endpoint || std::exchange(told_endpoint_, true)) return;
-    output_.sink.hint(
-        fmt::format("'{}' has to be the same on every node: is {} right?", rendezvous.host_from, text_of(endpoint())));
+    const bool is_later_rank = rendezvous.node_rank.value_or(0) > 0;
+    output_.sink.hint(fmt::format("is lrun started on '{}', with {}the same '{}' (port {})?", rendezvous.host,
+                                  is_later_rank ? fmt::format("'{} 0' and ", rendezvous.node_rank_from) : "",
+                                  rendezvous.host_from, port()));
   }
 
   /// Nodes on this host find each other at its loopback address, and no others do.

@@ -27,8 +27,8 @@ PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& se
       owner_of_port(address.empty() ? "127.0.0.1" : address, static_cast<std::uint16_t>(port), secret, kTimeToAnswer);
   if (is_rank_of_another(rendezvous, owner)) {
     const int last = rendezvous->max_nodes + rendezvous->spares - 1;
-    return {fmt::format("another launcher at {} already has '{} 0'", text_of(Endpoint{rendezvous->host, port}),
-                        rendezvous->node_rank_from),
+    return {fmt::format("'{} 0': another launcher at {} is node rank 0 already", rendezvous->node_rank_from,
+                        text_of(Endpoint{rendezvous->host, port})),
             fmt::format("write '{}{} here; for a second job, another port in '{}'", rendezvous->node_rank_from,
                         last > 1 ? fmt::format("' 1 to {}", last) : " 1'", rendezvous->port_option)};
   }
