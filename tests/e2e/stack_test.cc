@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "process/program_path.h"
 #include "support/beside.h"
+#include "support/launchers_of_a_job.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
 
@@ -130,6 +132,27 @@ TEST(Stack, IsOneLineWhereItIsToBeBrief) {
     said = stack.out();
     return said == "2 ranks are in clock_nanosleep()\n";
   })) << said;
+}
+
+TEST(Stack, SaysThatARunWaitsToStartAgain) {
+  Job job({"--num_nodes", "2", "--max-restarts", "1"});
+  LrunProcess& first = job.start({"--node-rank", "0"}, {"sh", "-c", "echo ready; exec sleep 1000"});
+  LrunProcess& second = job.start({"--node-rank", "1"}, {"sh", "-c", "echo ready; exec sleep 1000"});
+  ASSERT_TRUE(first.wait_for("ready") && second.wait_for("ready")) << first.err() << second.err();
+  second.signal(SIGKILL);
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    Beside stack(first, {"stack"});
+    EXPECT_EQ(stack.wait().code, 0) << stack.err();
+    said = stack.err() + stack.out();
+    return said ==
+           "lrun: note: the run is waiting for other nodes to start again\nrank 0 has ended\n\nrank 0: has ended\n";
+  })) << said;
+  Beside status(first, {"status"});
+  EXPECT_EQ(status.wait().code, 0);
+  EXPECT_THAT(status.out(), HasSubstr("stopped by lrun"));
+  first.signal(SIGTERM);
+  first.wait();
 }
 
 TEST(Stack, TakesProcessesInsteadOfARun) {

@@ -21,6 +21,7 @@
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
 #include "report/stack_text.h"
+#include "report/status_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -113,6 +114,15 @@ std::vector<StackSample> samples_of_job(const LivingLauncher& speaker, bool brie
   return samples;
 }
 
+/// No worker is there, and those of before did not end the run.
+void note_pause(const std::vector<LivingLauncher>& launchers, MessageSink& sink) {
+  const auto pauses = [](const LivingLauncher& launcher) {
+    return launcher.status && (launcher.status->phase == "between_rounds" || launcher.status->phase == "backing_off");
+  };
+  const auto found = std::find_if(launchers.begin(), launchers.end(), pauses);
+  if (found != launchers.end()) sink.note(fmt::format("the run is {}", phase_text(*found->status)));
+}
+
 void refuse_when_none_lives(const std::vector<RankProcess>& processes) {
   const auto lives = [](const RankProcess& process) {
     return process.pid > 0 && (::kill(process.pid, 0) == 0 || errno != ESRCH);
@@ -144,6 +154,7 @@ int stack_verb(const VerbRequest& request, const Environment& environment, Messa
     note_duration(request, sink);
     const std::vector<LivingLauncher> launchers = ask_launchers(run);
     const LivingLauncher* const speaker = speaker_of(launchers);
+    note_pause(launchers, sink);
     samples = speaker != nullptr ? samples_of_job(*speaker, request.brief, sink)
                                  : sample(processes_of(run, launchers, sink), request.brief, environment);
   }

@@ -82,9 +82,10 @@ struct RunStatus {
   int world_size = 0;
   int attempt = 0;  ///< 0 is the first
   int master_port = 0;
-  std::string phase;           ///< 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over', 'between_rounds'
-  std::string meets_at = {};   ///< while it waits for its job: 'node0 port 29500'; empty of a head
-  std::string waits_for = {};  ///< while it waits: which launchers or hosts are there, and which are missing
+  /// 'waiting', 'running', 'stopping', 'killing', 'lingering', 'over', 'backing_off', 'between_rounds'
+  std::string phase;
+  std::string meets_at = {};         ///< while it waits for its job: 'node0 port 29500'; empty of a head
+  std::string waits_for = {};        ///< while it waits: which launchers or hosts are there, and which are missing
   std::int64_t gives_up_in_ms = -1;  ///< while it waits; -1: it does not give up, or does not know when
   bool suspended = false;
   std::vector<WorkerStatus> workers;

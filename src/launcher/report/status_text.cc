@@ -17,17 +17,19 @@
 #include "report/without_secrets.h"
 
 namespace lrun::launcher {
-namespace {
-
-constexpr std::size_t kMostCommandColumns = 60;
-constexpr std::size_t kMostLines = 20;  ///< of ranks that differ in numbers only
 
 std::string phase_text(const RunStatus& status) {
   if (status.suspended) return "suspended";
+  if (status.phase == "backing_off") return "waiting to start its workers again";
   if (status.phase == "between_rounds") return "waiting for other nodes to start again";
   if (status.phase == "lingering") return "waiting for processes that its workers left";
   return status.phase == "killing" ? "killing its workers" : status.phase;
 }
+
+namespace {
+
+constexpr std::size_t kMostCommandColumns = 60;
+constexpr std::size_t kMostLines = 20;  ///< of ranks that differ in numbers only
 
 /// 'run 20261122-151500-abc123 (job 31.0, pid 100 on node0)'.
 std::string name_of_run(const RunStatus& status, bool says_host) {

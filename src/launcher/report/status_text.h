@@ -16,6 +16,9 @@ namespace lrun::launcher {
 /// the same state.
 std::vector<RunStatus> with_hosts_joined(const std::vector<RunStatus>& launchers);
 
+/// 'running', 'waiting for other nodes to start again'
+std::string phase_text(const RunStatus& status);
+
 /// The text of `lrun status` about one run: a line about the run, then a table of its ranks. Where more than 20 are not
 /// alike, those that differ in numbers only share a line.
 /// \param now_ms  since the epoch: for a launcher that does not report how long it runs

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,8 @@ std::string_view name_of(SupervisionState::Phase phase) {
       return "killing";
     case SupervisionState::Phase::kLingering:
       return "lingering";
+    case SupervisionState::Phase::kBackingOff:
+      return "backing_off";
     case SupervisionState::Phase::kOver:
       return "over";
     default:
@@ -46,6 +49,16 @@ StepsDone steps_of(const Progress& progress) {
   return {.count = static_cast<std::int64_t>(progress.steps),
           .took_ms = (progress.steady_ns - progress.first_steady_ns) / kMillisecond,
           .last_ms_ago = (nanoseconds(steady_now()) - progress.steady_ns) / kMillisecond};
+}
+
+/// The signal that lrun sent comes from no one else.
+std::string ending_of(const Worker& worker, const std::vector<FailureRecord>& records) {
+  const auto& ended = worker.process.status();
+  if (!ended) return {};
+  const bool is_stopped = std::any_of(records.begin(), records.end(), [&](const FailureRecord& record) {
+    return record.rank == worker.rank && record.cause == Cause::kStoppedByLrun;
+  });
+  return is_stopped ? "stopped by lrun" : ended->text();
 }
 
 std::string last_line_of(const LogRouter& logs, int local_rank) {
@@ -77,6 +90,7 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
   status.attempt = attempt.membership().attempt;
   status.phase = name_of(state.phase);
   status.suspended = state.suspended;
+  const std::vector<FailureRecord> records = attempt.supervisor().outcome().records;
   for (std::size_t i = 0; i < attempt.workers().size(); ++i) {
     const Worker& worker = attempt.workers()[i];
     const auto& ended = worker.process.status();
@@ -84,7 +98,7 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .local_rank = worker.local_rank,
                               .pid = worker.process.pid(),
                               .running = !ended,
-                              .ending = ended ? ended->text() : std::string(),
+                              .ending = ending_of(worker, records),
                               .last_line = last_line_of(logs, worker.local_rank),
                               .stopped = !ended && is_stopped(worker.process.pid()),
                               .quiet_ms = logs.quiet(worker.local_rank).value_or(Duration(-1)).count(),

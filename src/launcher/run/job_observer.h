@@ -52,6 +52,8 @@ class JobObserver : public PassingObserver, private JobEvents {
   /// This node is done; nothing more is called. `text`: how the job ended; empty: it succeeded.
   void leave(const std::string& text);
 
+  /// Of the round, without the nodes that are lost.
+  [[nodiscard]] JobStrength strength() const;
   /// Nothing runs here, and this node waits for the others.
   [[nodiscard]] bool waits() const { return state_ == State::kReported || state_ == State::kIsReady; }
   /// Nothing runs here between two attempts.
@@ -98,7 +100,6 @@ class JobObserver : public PassingObserver, private JobEvents {
   void judge_round(const JobReport& report);
   void notify_of_stop(const RunEnd& end, const FailureRecord* cause);
   void drop_out(const std::string& why);
-  [[nodiscard]] JobStrength strength() const;
 
   JobMember& job_;
   Membership membership_;

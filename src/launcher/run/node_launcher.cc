@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -25,6 +26,12 @@ RunEnding::Facts ending_facts(const NodeLauncher::Facts& facts) {
           .python = facts.python,
           .folder = facts.start.folder,
           .executable = facts.start.from_here(facts.start.executable.path)};
+}
+
+/// That can answer.
+int nodes_of(const AttemptLoop& attempts) {
+  const JobObserver* const job = attempts.job();
+  return job == nullptr || job->is_alone() ? 1 : std::max(0, job->strength().others) + 1;
 }
 
 }  // namespace
@@ -162,7 +169,7 @@ std::size_t NodeLauncher::ask_all(const std::string& question) {
   own_answers_.answer(question, [this](const std::string& answer) { job_answers_.add(answer); });
   if (facts_.job == nullptr) return 1;
   facts_.job->ask(question);
-  return static_cast<std::size_t>(attempts_.attempt().membership().num_nodes);
+  return static_cast<std::size_t>(nodes_of(attempts_));
 }
 
 void NodeLauncher::warn_of_unread_input() {
@@ -216,7 +223,7 @@ RunStatus NodeLauncher::status() {
   status.strategy = text_of(plan_.strategy.value);
   status.world_size = plan_.world_size;
   status.host = plan_.nodes.front().name;
-  status.nodes = attempts_.attempt().membership().num_nodes;
+  status.nodes = nodes_of(attempts_);
   status.master_port = attempts_.attempt().membership().master_port;
   return status;
 }

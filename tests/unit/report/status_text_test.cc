@@ -97,6 +97,8 @@ TEST(StatusText, NamesTheSlurmJobOfARun) {
 TEST(StatusText, SaysThatALauncherWaitsForTheNextRound) {
   RunStatus status{.run_id = "r", .pid = 4, .running_ms = 5000, .world_size = 2, .phase = "between_rounds"};
   EXPECT_NE(status_text(status, 0).find("waiting for other nodes to start again, started 5.0s ago"), std::string::npos);
+  status.phase = "backing_off";
+  EXPECT_NE(status_text(status, 0).find("waiting to start its workers again, started 5.0s"), std::string::npos);
 }
 
 TEST(StatusText, SaysWhomALauncherWaitsFor) {

@@ -154,6 +154,7 @@ TEST_F(JobObserverTest, ALostNodeStopsTheRoundAndIsItsReason) {
   others().lost("n2", "silence for 5s", 7, "");
   EXPECT_EQ(stopped.kind, Kind::kNodeLost);
   EXPECT_THAT(stopped.who, HasSubstr("node n2 is lost: silence for 5s; 2 of 3 nodes are left"));
+  EXPECT_EQ(observer().strength().others, 1);
   observer().stopping(stopped, nullptr, {1});
   observer().attempt_over({stopped, {}}, false, {});
   others().over(merge_reports({job.reported, ""}));
