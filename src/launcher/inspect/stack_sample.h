@@ -39,6 +39,7 @@ struct StackSample {
   std::vector<StackFrame> python;     ///< innermost first; empty: no Python, or not known
   std::vector<StackFrame> native;     ///< innermost first
   std::vector<std::string> problems;  ///< why something is missing, for people
+  std::vector<int> alike = {};        ///< in a short answer: other ranks at this place, which are left out
   std::string host = {};              ///< of a job of several launchers; empty: this one
   std::vector<PythonStack> other_threads = {};  ///< of Python
 

@@ -147,20 +147,22 @@ nlohmann::json json_of(const std::vector<PythonStack>& threads) {
 }
 
 nlohmann::json json_of(const StackSample& sample) {
-  return {{"rank", sample.rank},
-          {"pid", sample.pid},
-          {"command", sample.command},
-          {"state", sample.state == 0 ? std::string() : std::string(1, sample.state)},
-          {"threads", sample.threads},
-          {"activity", sample.activity},
-          {"system_call", sample.system_call},
-          {"waits_for", sample.waits_for},
-          {"wait_channel", sample.wait_channel},
-          {"python", json_of(sample.python)},
-          {"native", json_of(sample.native)},
-          {"problems", sample.problems},
-          {"other_threads", json_of(sample.other_threads)},
-          {"host", sample.host}};
+  nlohmann::json json{{"rank", sample.rank},
+                      {"pid", sample.pid},
+                      {"command", sample.command},
+                      {"state", sample.state == 0 ? std::string() : std::string(1, sample.state)},
+                      {"threads", sample.threads},
+                      {"activity", sample.activity},
+                      {"system_call", sample.system_call},
+                      {"waits_for", sample.waits_for},
+                      {"wait_channel", sample.wait_channel},
+                      {"python", json_of(sample.python)},
+                      {"native", json_of(sample.native)},
+                      {"problems", sample.problems},
+                      {"other_threads", json_of(sample.other_threads)},
+                      {"host", sample.host}};
+  if (!sample.alike.empty()) json["alike"] = sample.alike;
+  return json;
 }
 
 std::vector<StackFrame> frames_from(const nlohmann::json& list) {
@@ -186,7 +188,8 @@ StackSample sample_from(const nlohmann::json& json) {
   sample.python = frames_from(json.at("python"));
   sample.native = frames_from(json.at("native"));
   sample.problems = json.at("problems").get<std::vector<std::string>>();
-  sample.host = json.value("host", std::string());  // the same
+  sample.alike = json.value("alike", std::vector<int>());
+  sample.host = json.value("host", std::string());  // an older lrun lacks it
   for (const auto& thread : json.value("other_threads", nlohmann::json::array())) {
     sample.other_threads.push_back({thread.at("holds_gil").get<bool>(), frames_from(thread.at("python"))});
   }

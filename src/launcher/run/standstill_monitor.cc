@@ -101,7 +101,11 @@ void StandstillMonitor::ask_others() {
 LauncherStacks StandstillMonitor::standing_still() const {
   const Membership& membership = facts_.attempt.membership();
   LauncherStacks stacks{.host = membership.self.name, .pid = facts_.launcher, .ranks = membership.self.workers};
-  stacks.samples = before_;
+  // In a large job an answer has room for a few stacks.
+  for (const StackGroup& group : fold_stacks(before_)) {
+    stacks.samples.push_back(group.example);
+    stacks.samples.back().alike.assign(group.ranks.begin() + 1, group.ranks.end());
+  }
   stacks.still_ms = std::chrono::floor<Duration>(seen_ - since_).count();
   stacks.in_store = in_store_;
   return stacks;
@@ -110,15 +114,20 @@ LauncherStacks StandstillMonitor::standing_still() const {
 void StandstillMonitor::heard(const std::string& answers) {
   if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
   TwoLooks world{.none_in_store = true, .store_address = store_address()};
+  const auto ranks = static_cast<std::size_t>(facts_.attempt.membership().world_size);
   Duration lasted = Duration::max();
   for (const std::string& answer : answers_of_job(answers)) {
     const std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
     if (!stacks) return;
     lasted = std::min(lasted, Duration(stacks->still_ms));
     world.none_in_store = world.none_in_store && !stacks->in_store;
-    world.now.insert(world.now.end(), stacks->samples.begin(), stacks->samples.end());
+    for (const StackSample& sample : stacks->samples) {
+      if (world.now.size() + sample.alike.size() >= ranks) return;  // more than there are
+      world.now.push_back(sample);
+      for (const int rank : sample.alike) (world.now.emplace_back(sample)).rank = rank;
+    }
   }
-  if (world.now.size() != static_cast<std::size_t>(facts_.attempt.membership().world_size)) return;
+  if (world.now.size() != ranks) return;
   world.before = world.now;
   const std::optional<Standstill> found = find_standstill(world);
   if (!found || lasted < (found->is_for_good ? kJobPeriods : kPatiencePeriods) * facts_.period) return;
