@@ -195,6 +195,10 @@ bool begins_current_thread(std::string_view line) {
   return line.starts_with("Current thread ") && line.ends_with(kMostRecentFirst);
 }
 
+bool begins_other_thread(std::string_view line) {
+  return line.starts_with("Thread 0x") && line.ends_with(kMostRecentFirst);
+}
+
 /// The frames of the thread that crashed, below its header: the innermost comes first.
 void add_crashed_thread(PrintedError& printed, const Lines& lines, std::size_t header) {
   std::size_t first = header + 1;
@@ -213,8 +217,11 @@ std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named
   FoundError found{.line = named, .printed = {}, .most_after = FoundError::kNoLimit};
   found.printed.error = lines[named];
   found.printed.lines.emplace_back(lines[named]);
-  std::size_t header = named + 1;
-  while (header < lines.size() && !begins_current_thread(lines[header])) ++header;
+  // Where a thread without Python has crashed, no thread is the current one, and the main thread comes last.
+  std::size_t header = lines.size();
+  for (std::size_t i = named + 1; i < lines.size() && !begins_current_thread(lines[header]); ++i) {
+    if (begins_current_thread(lines[i]) || begins_other_thread(lines[i])) header = i;
+  }
   add_crashed_thread(found.printed, lines, header);
   return found;
 }

@@ -38,6 +38,26 @@ TEST(PrintedError, OfACrashAreLocatedInTheUsersOwnCodeInTheThreadThatCrashed) {
   EXPECT_EQ(find_printed_error(lived_on, false).location, "") << "a dump of a program that went on";
 }
 
+TEST(PrintedError, OfACrashInAThreadWithoutPythonAreLocatedWhereTheMainThreadWas) {
+  const Lines lines{
+      "terminate called after throwing an instance of 'gloo::EnforceNotMet'",
+      "  what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 6",
+      "Fatal Python error: Aborted",
+      "",
+      "Thread 0x00007f56795006c0 (most recent call first):",
+      "  File \"/usr/lib/python3.11/threading.py\", line 975 in run",
+      "",
+      "Thread 0x00007f567954e2c0 (most recent call first):",
+      "  File \"/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py\", line 4086 in all_gather",
+      "  File \"/home/me/gather.py\", line 5 in <module>",
+      "",
+      "Extension modules: torch._C (total: 11)",
+  };
+  const PrintedError words = find_printed_error(lines, false);
+  EXPECT_EQ(words.error, "gloo::EnforceNotMet: [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 6");
+  EXPECT_EQ(words.location, "gather.py:5");
+}
+
 TEST(PrintedError, OfACrashNameTheThreadAndSkipWhatIsNoFrame) {
   const PrintedError words = find_printed_error(
       {"Fatal Python error: Aborted", "",  // 3.14
