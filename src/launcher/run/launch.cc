@@ -146,7 +146,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   if (const std::optional<ProgramProblem> problem = find_program_problem(start, plan, request)) {
     const Verdict verdict = verdict_of(*problem);
     leave_error_file(environment, verdict, output.sink);
-    return end_before_start(verdict, program_error(*problem, program, plan), plan, request, environment, output.sink);
+    return end_before_start(verdict, program_error(*problem, request, plan), plan, request, environment, output.sink);
   }
   if (speaks_for_job(plan)) warn_of_program(request.command, start.executable.path, plan, environment, output.sink);
   check_log_folder(plan);

@@ -195,8 +195,20 @@ std::string advice_about_blanks(const std::string& typed, const LaunchPlan& plan
   return {};
 }
 
+/// '-H a b train.py'
+std::string advice_about_host(const LaunchRequest& request, const LaunchPlan& plan) {
+  const std::vector<std::string>& words = request.command;
+  const std::string& typed = words.front();
+  if (!request.hosts.given() || typed.find('/') != std::string::npos || words.size() == 1) return {};
+  const auto is_there = [&](const std::string& word) { return ::access(file_of(word, plan).c_str(), F_OK) == 0; };
+  if (is_there(typed) || !is_there(words[1])) return {};
+  return fmt::format("where '{}' is a host, a list is one word: '{},{}'", typed, as_written(request.hosts), typed);
+}
+
 /// \param is_executed  the word itself was to be executed, and not given to Python
-std::string advice_for(const std::string& typed, const LaunchPlan& plan, bool is_executed) {
+std::string advice_for(const LaunchRequest& request, const LaunchPlan& plan, bool is_executed) {
+  const std::string& typed = request.command.front();
+  if (std::string advice = advice_about_host(request, plan); !advice.empty()) return advice;
   if (std::string advice = advice_about(typed, file_of(typed, plan)); !advice.empty()) return advice;
   using Advice = std::string (*)(const std::string& typed, const LaunchPlan& plan);
   constexpr Advice kOfAll[] = {advice_about_folder, advice_about_folder_above, advice_about_unit, advice_about_path,
@@ -241,11 +253,12 @@ Verdict verdict_of(const ProgramProblem& problem) {
   return judge({RunEnd::Kind::kStartFailed}, {record_of_problem(problem)});
 }
 
-UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan) {
+UserError program_error(const ProgramProblem& problem, const LaunchRequest& request, const LaunchPlan& plan) {
+  const std::string& typed = request.command.front();
   const std::string& program = problem.given_to_python ? typed : plan.argv.front();
   const StartProblem text =
       start_problem(record_of_problem(problem), {.program = program,
-                                                 .advice = advice_for(typed, plan, program == typed),
+                                                 .advice = advice_for(request, plan, program == typed),
                                                  .nearest_verb = nearest_verb(program, plan),
                                                  .nearest_file = nearest_file(program, plan),
                                                  .script = program != typed ? typed : std::string(),

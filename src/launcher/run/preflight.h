@@ -25,8 +25,7 @@ std::optional<ProgramProblem> find_program_problem(const PreparedStart& start, c
 /// The verdict of a node that cannot execute the program.
 Verdict verdict_of(const ProgramProblem& problem);
 /// The same for people, with the verb or file that was probably meant.
-/// \param typed  PROGRAM, also where the Python that was to run it is missing
-UserError program_error(const ProgramProblem& problem, const std::string& typed, const LaunchPlan& plan);
+UserError program_error(const ProgramProblem& problem, const LaunchRequest& request, const LaunchPlan& plan);
 
 /// Refuses to start relative paths where Slurm's task is in another folder than the lrun that started it through srun.
 /// \throws UserError  that folder is not on this node, and the user gave workers no other one.

@@ -33,8 +33,8 @@ constexpr std::array kSourceFiles{SourceFile{".c", "C", "cc"}, SourceFile{".cc",
 constexpr std::array<std::string_view, 3> kLaunchers{"torchrun", "torch.distributed.run", "torch.distributed.launch"};
 
 /// Launchers that may be started by lrun for good reasons, but not where they are missing.
-constexpr std::array<std::string_view, 6> kOtherLaunchers{"mpirun",     "mpiexec",   "srun",
-                                                          "accelerate", "deepspeed", "horovodrun"};
+constexpr std::array<std::string_view, 7> kOtherLaunchers{
+    "mpirun", "mpiexec", "srun", "accelerate", "accelerate.commands.launch", "deepspeed", "horovodrun"};
 
 /// Words that a shell knows and no file has.
 constexpr std::array<std::string_view, 7> kWordsOfShells{"source", ".", "export", "alias", "ulimit", "conda", "module"};
@@ -118,6 +118,13 @@ std::string advice_about_line(const std::string& line) {
 bool is_launcher(const std::string& word) {
   const std::string name = std::filesystem::path(word).filename().string();
   return std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
+}
+
+/// PROGRAM, or the module that Python runs: 'python -u -m torch.distributed.run'. Empty: no command.
+std::string launcher_word(const std::vector<std::string>& command) {
+  if (command.empty() || !is_python(command.front())) return command.empty() ? std::string() : command.front();
+  const std::vector<std::string> program = parts_of_python(command).program;
+  return program.size() > 1 && program.front() == "-m" ? program[1] : command.front();
 }
 
 /// 'x86-64', for messages; else the number of the ELF header.
@@ -381,19 +388,16 @@ std::string hint_about_misspelt_name(const FailureRecord& record, const std::fil
 }
 
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {
-  if (argv.empty() || !is_any_of(kOtherLaunchers, argv.front())) return {};
-  return hint_to_replace(argv.front());
+  const std::string word = launcher_word(argv);
+  return is_launcher(word) || is_any_of(kOtherLaunchers, word) ? hint_to_replace(word) : std::string();
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {
-  auto launcher = command.begin();
-  if (command.size() > 2 && command[1] == "-m") launcher += 2;  // 'python -m torch.distributed.run'
-  if (launcher == command.end()) return {};
-  const bool is_one_of_several = world_size > 1 && is_any_of(kOtherLaunchers, *launcher);
-  if (!is_launcher(*launcher) && !is_one_of_several) return {};
+  const std::string word = launcher_word(command);
+  if (!is_launcher(word) && !(world_size > 1 && is_any_of(kOtherLaunchers, word))) return {};
   return fmt::format(
       "each worker starts '{}', which starts workers of its own: without it, lrun takes its options and starts them",
-      *launcher);
+      word);
 }
 
 }  // namespace lrun::launcher

@@ -29,7 +29,7 @@ class PreflightTest : public ::testing::Test {
   std::string refusal_of_program(const std::string& program) {
     plan.argv = request.command = {program};
     EXPECT_EQ(verdict_of({ENOENT, false}).exit_code, kExitNotFound);
-    sink.print_error(program_error({ENOENT, false}, program, plan));
+    sink.print_error(program_error({ENOENT, false}, request, plan));
     return sink.text();
   }
 
@@ -81,8 +81,16 @@ TEST_F(PreflightTest, NamesTheFolderThatHasTheFile) {
 TEST_F(PreflightTest, NamesTheScriptBehindAWordTooMany) {
   const std::string script = folder.script("train.py", "");
   plan.argv = request.command = {"launch", "--num_processes", "2", script};
-  sink.print_error(program_error({ENOENT, false}, "launch", plan));
+  sink.print_error(program_error({ENOENT, false}, request, plan));
   EXPECT_THAT(sink.text(), HasSubstr("leave 'launch' out if '" + script + "' is the program: 'lrun [options]"));
+}
+
+TEST_F(PreflightTest, NamesTheHostThatStandsApart) {
+  const std::string script = folder.script("train.py", "");
+  request.hosts = {HostList{"a:2", {}}, Source::kFlag, "-H"};
+  plan.argv = request.command = {"b:2", script};
+  sink.print_error(program_error({ENOENT, false}, request, plan));
+  EXPECT_THAT(sink.text(), HasSubstr("'-H a:2,b:2'"));
 }
 
 TEST_F(PreflightTest, NamesTheUnitThatStandsApart) {
@@ -93,14 +101,14 @@ TEST_F(PreflightTest, NamesTheFileWhoseNameHasBlanks) {
   const std::string script = folder.script("my train.py", "");
   const std::string typed = script.substr(0, script.find(' '));
   plan.argv = request.command = {typed, "train.py", "--lr", "1"};
-  sink.print_error(program_error({ENOENT, false}, typed, plan));
+  sink.print_error(program_error({ENOENT, false}, request, plan));
   EXPECT_THAT(sink.text(), HasSubstr("put the name in quotes: \"" + script + "\""));
 }
 
 TEST_F(PreflightTest, NamesTheOptionThatWasMeant) {
   const auto refusal_of = [this](const std::vector<std::string>& words) {
     plan.argv = request.command = words;
-    sink.print_error(program_error({ENOENT, false}, words.front(), plan));
+    sink.print_error(program_error({ENOENT, false}, request, plan));
     return sink.text();
   };
   EXPECT_THAT(refusal_of({"devices=2", "a.py"}), HasSubstr("did you mean '--devices=2'?"));

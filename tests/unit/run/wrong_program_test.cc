@@ -168,6 +168,8 @@ TEST_F(WrongProgram, IsALauncher) {
   EXPECT_THAT(advice("torch.distributed.run"), HasSubstr("lrun takes its place"));
   EXPECT_THAT(warn_of_launcher({"python", "-m", "torch.distributed.run", "a.py"}, 1),
               HasSubstr("'torch.distributed.run'"));
+  EXPECT_THAT(warn_of_launcher({"python3", "-um", "accelerate.commands.launch", "a.py"}, 2),
+              HasSubstr("'accelerate.commands.launch'"));
   EXPECT_THAT(warn_of_launcher({"/usr/bin/torchrun", "a.py"}, 1), HasSubstr("'/usr/bin/torchrun'"));
   EXPECT_EQ(warn_of_launcher({"a.py", "--with", "torchrun"}, 1), "") << "an argument of the program";
   EXPECT_EQ(warn_of_launcher({}, 1), "");
@@ -214,7 +216,10 @@ TEST_F(WrongProgram, IsABlankOrHasOne) {
 
 TEST_F(WrongProgram, IsALauncherOrAToolThatFailed) {
   EXPECT_THAT(hint_about_failed_launcher({"mpirun", "-np", "2", "a.py"}), HasSubstr("leave 'mpirun' out"));
+  EXPECT_THAT(hint_about_failed_launcher({"python", "-m", "torch.distributed.run", "a.py"}),
+              HasSubstr("leave 'torch.distributed.run' out"));
   EXPECT_EQ(hint_about_failed_launcher({"./train"}), "");
+  EXPECT_EQ(hint_about_failed_launcher({"python", "train.py"}), "");
   FailureRecord record;
   record.ending = FailureRecord::Ending::kExited;
   record.value = 127;
