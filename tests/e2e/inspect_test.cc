@@ -269,8 +269,9 @@ TEST(Logs, OfWhatIsNotThereAreRefusedInOneLineAndAHint) {
   const std::string id = run.run_folder().filename().string();
   Beside none(run, {"logs"});
   EXPECT_EQ(none.wait().code, 125);
-  EXPECT_EQ(none.err(),
-            "lrun: error: run '" + id + "' has no log files\nlrun: hint: 'lrun report " + id + "' says how it went\n");
+  EXPECT_EQ(none.err(), "lrun: error: run '" + id +
+                            "' has no log files\nlrun: hint: '--log-dir /dev/null' keeps none; 'lrun report " + id +
+                            "' says how it went\n");
   LrunProcess logged({"-n", "2", "echo", "here"});
   ASSERT_EQ(logged.wait().code, 0);
   const std::string name = logged.run_folder().filename().string();

@@ -122,8 +122,10 @@ std::string hint_about_taken_program(const SpelledLine& line) {
   const GivenValue& last = line.options.back();
   const bool may_be_program =
       last.flag->value == ValueKind::kRequired && last.text.find_first_of("./") != std::string::npos;
-  return may_be_program ? fmt::format("'{}' is the value of '{}'; PROGRAM stands behind it", last.text, last.origin)
-                        : std::string();
+  return may_be_program
+             ? fmt::format("'{1}' took '{0}' as its value: is a variable empty? PROGRAM stands behind the value",
+                           last.text, last.origin)
+             : std::string();
 }
 
 /// PROGRAM and its arguments. torchrun drops the first '--' of the line, even right after the script. lrun leaves the

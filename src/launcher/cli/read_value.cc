@@ -2,6 +2,8 @@
 // tables of options name these functions.
 #include "cli/read_value.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/nearest.h"
@@ -16,6 +18,17 @@ void refuse(const GivenValue& given, const std::string& problem, const std::stri
   throw UserError(given.quoted() + ": " + problem, pasted.empty() ? hint : pasted);
 }
 
+void refuse_program_as_value(const GivenValue& given) {
+  const bool may_be_program = given.text.ends_with(".py") || given.text.starts_with("./");
+  const bool is_word =
+      given.text.find_first_of(" '\"") == std::string::npos && hint_about_pasted_blank(given.text).empty();
+  if (given.source != Source::kFlag || !may_be_program || !is_word) return;
+  const std::string_view placeholder = given.flag->placeholder;
+  throw UserError(fmt::format("'{}' has no value: '{}' stands in its place", given.origin, given.text),
+                  fmt::format("is a variable empty? write 'lrun {} {}'",
+                              given.as_written_with(placeholder.substr(0, placeholder.find('|'))), given.text));
+}
+
 std::string example(const GivenValue& given, std::string_view value) {
   return "for example '" + given.as_written_with(value) + "'";
 }
@@ -23,6 +36,7 @@ std::string example(const GivenValue& given, std::string_view value) {
 void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
                    std::string_view instead) {
   if (!hint_about_pasted_blank(given.text).empty()) refuse(given, problem, {});
+  refuse_program_as_value(given);
   const std::string word = lower_case(given.text);
   // 'deepspeed_stage_2' is Lightning's, and 'deepspeed' what lrun has to know of it.
   const auto begun = std::find_if(choices.begin(), choices.end(),
@@ -98,6 +112,7 @@ std::string sum_of_parts(std::string_view text) {
 
 Duration duration_of(const GivenValue& given) {
   if (const auto duration = parse_duration(given.text)) return *duration;
+  refuse_program_as_value(given);
   const std::string_view text = given.text;
   const std::size_t unit = std::min(text.find_first_not_of("0123456789"), text.size());
   if (unit > 0 && parse_duration("1" + std::string(text.substr(unit)))) {

@@ -19,6 +19,10 @@ namespace lrun::launcher {
 /// Always throws. \throws UserError  "'--flag value': problem" or "lrun.toml:3: 'flag = value': problem"
 [[noreturn]] void refuse(const GivenValue& given, const std::string& problem, const std::string& hint);
 
+/// For a value that is no file: an option behind which an empty variable of the shell stands has taken the next word,
+/// as in 'lrun -n $N train.py'. \throws UserError  the value looks like PROGRAM
+void refuse_program_as_value(const GivenValue& given);
+
 /// "for example '--flag value'", for hints.
 std::string example(const GivenValue& given, std::string_view value);
 
@@ -64,6 +68,7 @@ template <class Number>
 Number number_between(const GivenValue& given, Number least, Number most) {
   const auto number = number_in<Number>(given.text);
   if (number && *number >= least && *number <= most) return *number;
+  refuse_program_as_value(given);
   const bool is_digits = !given.text.empty() && given.text.find_first_not_of("0123456789") == std::string::npos;
   const bool too_large = number ? *number > most : is_digits;
   const std::string near =

@@ -176,6 +176,9 @@ void take_run_or_ranks(const Verb& verb, const std::string& word, VerbRequest& r
   constexpr int kMostRank = 99'999;
   const std::optional<Wrapper::Ranks> ranks = parse_ranks(word);
   if (!ranks || ranks->back().second > kMostRank) return take_run(verb, word, request);
+  if (request.run == "rank" || request.run == "ranks") {
+    throw UserError(fmt::format("no run '{}'", request.run), did_you_mean(fmt::format("lrun {} {}", verb.name, word)));
+  }
   request.ranks.insert(request.ranks.end(), ranks->begin(), ranks->end());
 }
 
@@ -306,6 +309,7 @@ constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
     {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
     {VerbRequest::Kind::kReport, "--json", "lrun explain --json"},
+    {VerbRequest::Kind::kDoctor, "--fix", "leave it out: 'lrun doctor' changes nothing, and says what to do"},
     {VerbRequest::Kind::kReport, "-1", "'lrun runs' names the runs before the last one"},
 };
 

@@ -18,6 +18,7 @@ void set_devices(const GivenValue& given, LaunchRequest& request) {
   constexpr const char* kAllowed = "; allowed: a count such as 8, a list such as 2,3, auto or -1";
   auto parsed = parse_devices(given.text, kMostWorkersPerNode);
   if (const auto* const problem = std::get_if<DeviceProblem>(&parsed)) {
+    refuse_program_as_value(given);
     refuse(given, problem->what + kAllowed,
            problem->example.empty() ? problem->hint : example(given, problem->example));
   }
@@ -55,6 +56,7 @@ void set_nodes(const GivenValue& given, LaunchRequest& request) {
   const std::size_t colon = given.text.find(':');
   const auto least = number_in<int>(given.text.substr(0, colon));
   const auto most = colon == std::string::npos ? least : number_in<int>(given.text.substr(colon + 1));
+  if (!least || !most) refuse_program_as_value(given);
   if (!least || !most || *least < 1 || *most < 1 || *most > kMostNodes) {
     std::string right = "2";
     if (const std::size_t sign = given.text.find_first_of(":-,"); sign != std::string::npos) {

@@ -80,7 +80,8 @@ std::string hint_about(const std::string& text) {
     return did_you_mean(list) + (is_one ? " the comma makes it a device, and no number of devices" : "");
   }
   if (text == "cpu" || text == "tpu") return "'--accelerator " + text + "' is the kind, and '--devices' how many";
-  if (text == "all" || text == "gpu" || text == "gpus" || text == "cuda") return did_you_mean("-1");
+  if (text == "all") return did_you_mean("auto") + " it is all GPUs, or one worker where there is none";
+  if (text == "gpu" || text == "gpus" || text == "cuda") return did_you_mean("-1");
   return nearest_hint(text, {"auto"});
 }
 

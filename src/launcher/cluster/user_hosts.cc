@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/nearest.h"
 #include "base/numeric_address.h"
 #include "base/shortened.h"
 #include "base/split.h"
@@ -74,7 +75,7 @@ std::vector<std::string> names_in(std::string_view text, const std::string& entr
   if (!names || !std::all_of(names->begin(), names->end(), is_name)) {
     const bool is_file = text.find('/') != std::string_view::npos || text.ends_with(".txt");
     refuse(entry, "is not a host",
-           is_file ? "hosts in a file: '--hostfile " + std::string(text) + "'"
+           is_file ? fmt::format("is a variable in front of it empty? '--hostfile {}' reads hosts from a file", text)
                    : "a name, an address, or a range such as 'n[01-16]'");
   }
   return *names;
@@ -169,6 +170,11 @@ void apply_word(const std::string& word, std::vector<Host>& hosts) {
   const std::string name = word.substr(0, equals);
   const std::string value = word.substr(std::min(equals + 1, word.size()));
   if (equals == word.size()) {
+    const auto slots = whole_number<int>(word);
+    if (slots && *slots > 0) {
+      refuse(word, "is not of the form 'NAME=VALUE'",
+             fmt::format("for {} write '{} slots={}'", counted(*slots, "worker"), hosts.front().name, *slots));
+    }
     refuse(word, "is not of the form 'NAME=VALUE'", "a line has one host, and 'slots=4', 'user=bob' or 'port=2222'");
   }
   if (name == "max_slots" || name == "max-slots") return;
@@ -236,7 +242,9 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& path)
   }
   std::vector<Host> all = hosts.take();
   if (all.empty())
-    throw UserError(fmt::format("hostfile '{}' names no host", path), "write a line 'a slots=4' for each");
+    throw UserError(
+        fmt::format("hostfile '{}' {}", path, trimmed(text, " \t\r\n").empty() ? "is empty" : "names no host"),
+        "did the command that writes it fail? it needs a line such as 'node0 slots=4' for each host");
   return all;
 }
 

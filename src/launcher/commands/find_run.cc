@@ -70,7 +70,11 @@ std::string hint_about_name(const std::string& name) {
   constexpr int kFromSignal = 128;  // exit codes of shells
   const auto code = natural_number(name);
   if (code && *code > kFromSignal && *code <= kFromSignal + SIGSYS) {
-    return "as an exit code it is that of " + signal_name(*code - kFromSignal) + "; without it, the last run is meant";
+    const int signal = *code - kFromSignal;
+    std::string meaning = std::string(signal_meaning(signal));
+    if (signal == SIGKILL) meaning += ", often for lack of memory";
+    return fmt::format("as an exit code it is {}{}; without a name the last run is meant", signal_name(signal),
+                       meaning.empty() ? "" : " (" + meaning + ")");
   }
   const std::size_t dots = name.find("..");
   if (dots != std::string::npos && natural_number(name.substr(0, dots)) && natural_number(name.substr(dots + 2))) {
@@ -97,8 +101,9 @@ std::vector<RunEntry> all_named(const std::string& name, const std::filesystem::
   const bool has_jobs = std::any_of(runs.begin(), runs.end(), [](const RunEntry& run) { return !run.jobs.empty(); });
   constexpr int kMostRank = 99'999;  // longer numbers are parts of dates and times
   if (const auto rank = natural_number(digits); rank && *rank <= kMostRank && !has_jobs) {
-    throw UserError(problem, "without a number it is the last run with all its ranks; 'lrun logs " +
-                                 std::to_string(*rank) + "' shows what one rank wrote");
+    throw UserError(problem, fmt::format("RUN is no rank: without a name all ranks of the last run are meant; "
+                                         "'lrun logs {0}' shows what rank {0} wrote",
+                                         *rank));
   }
   if (runs.empty()) throw UserError(problem, std::string(kNothingRan));
   const bool is_id = name.starts_with("20") && name.find('-') == 8;  // its date

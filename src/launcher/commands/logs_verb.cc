@@ -112,7 +112,8 @@ std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, 
   if (!request.attempt) starts.erase(starts.begin(), starts.end() - 1);
   const auto has_files = [](const WorkerSpan& worker) { return !worker.logs.empty(); };
   if (std::none_of(starts.back().begin(), starts.back().end(), has_files)) {
-    throw UserError("run '" + run.id + "' has no log files", "'lrun report " + run.id + "' says how it went");
+    throw UserError("run '" + run.id + "' has no log files",
+                    "'--log-dir /dev/null' keeps none; 'lrun report " + run.id + "' says how it went");
   }
   std::vector<int> there;
   for (const Start& start : starts) {

@@ -3,6 +3,8 @@
 // store is known later: JobServers::open_store() opens one, and that of node 0 counts.
 #include "plan/master_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/numeric_address.h"
@@ -257,7 +259,10 @@ void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, cons
       "no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
           (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
       named.empty()
-          ? "on every node, write '--rdzv-endpoint HOST:29500' with the name of one; '-n 2' is for workers of one host"
+          ? fmt::format(
+                "for {0} workers on this host write '-n {0}'; else, on every node, '--rdzv-endpoint HOST:29500' "
+                "with the name of one",
+                plan.world_size)
           : "on every node, write '--rdzv-endpoint " + given + "', as MASTER_ADDR" +
                 (is_port ? " and MASTER_PORT name it" : " names it"));
 }

@@ -63,7 +63,7 @@ TEST(EveryFlag, ThatIsASwitchRefusesAValueInTwoLines) {
 TEST(EveryFlag, SaysWhatIsWrongFirst) {
   EXPECT_NE(refusal({"-n 2 train.py"}).find("leave out the quotes"), std::string::npos);
   EXPECT_EQ(refusal({"-n", "sh", "-c", "echo"}).substr(0, 47), "lrun: error: '-n sh': not a number of workers; ");
-  EXPECT_EQ(refusal({"--devices", "./train", "--lr", "3"}).substr(0, 34), "lrun: error: '--devices ./train': ");
+  EXPECT_EQ(refusal({"--devices", "./train", "--lr", "3"}).substr(0, 40), "lrun: error: '--devices' has no value: '");
   EXPECT_EQ(refusal({"-n", "2", "-c", "echo"}).substr(0, 35), "lrun: error: unknown option '-c'\nlr");
   EXPECT_EQ(refusal({"--verbos", "2", "true"}),
             "lrun: error: '--verbose' takes no value, got '2'\n"

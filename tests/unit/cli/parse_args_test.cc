@@ -164,9 +164,10 @@ TEST(CommandLine, WithoutAProgramIsRefusedWithTheUsage) {
   EXPECT_EQ(refusal({"-n", "2"}), expected);
   EXPECT_EQ(refusal({"-n", "2", "--"}), expected);
   EXPECT_THAT(refusal({""}), mentions({"PROGRAM"}));
-  EXPECT_EQ(refusal({"-n", "2", "--rdzv-id", "train.py"}),
-            "lrun: error: no PROGRAM to run\n"
-            "lrun: hint: 'train.py' is the value of '--rdzv-id'; PROGRAM stands behind it\n");
+  EXPECT_EQ(
+      refusal({"-n", "2", "--rdzv-id", "train.py"}),
+      "lrun: error: no PROGRAM to run\n"
+      "lrun: hint: '--rdzv-id' took 'train.py' as its value: is a variable empty? PROGRAM stands behind the value\n");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ TEST(WorkerFlags, RefuseDevicesAndNameWhatIsAllowed) {
       {"--devices=0,-1", {"'--devices 0,-1'", "'-1' is not the number of a device", allowed, "'--devices 0,2'"}},
       {"--devices=a,b", {"'--devices a,b'", "'a' is not the number of a device", allowed, "'--devices 0,2'"}},
       {"--devices=two", {"'--devices two'", allowed, "'--devices 2'"}},
-      {"--devices=all", {"'--devices all'", allowed, "did you mean '-1'?"}},
+      {"--devices=all", {"'--devices all'", allowed, "did you mean 'auto'?"}},
       {"--devices=0-2", {"'--devices 0-2'", allowed, "did you mean '0,1,2'?"}},
       {"--devices=cuda:1", {"'--devices cuda:1'", allowed, "did you mean '1,'?"}},
       {"--devices=2-0", {"'--devices 2-0'", allowed, "'--devices 2'"}},
@@ -63,6 +63,13 @@ TEST(WorkerFlags, SayThatATimeIsTooLong) {
       {"--timeout=90 Seconds", {"not a time", "did you mean '--timeout 90s'?"}},
       {"--timeout=10msec", {"not a time", "'--timeout 2h'"}},
   });
+}
+
+TEST(WorkerFlags, SayThatAnEmptyVariableHasMadeProgramTheValue) {
+  expect_refused({{"-n=train.py", {"'-n' has no value: 'train.py' stands in its place", "'lrun -n N train.py'"}},
+                  {"--nnodes=./train", {"'--nnodes' has no value", "'lrun --nnodes N ./train'"}},
+                  {"--strategy=train.py", {"'--strategy' has no value"}},
+                  {"--max-restarts=train.py", {"'--max-restarts' has no value"}}});
 }
 
 TEST(WorkerFlags, IgnoreBlanksAroundANumber) {

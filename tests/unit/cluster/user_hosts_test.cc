@@ -98,11 +98,13 @@ TEST(Hostfile, NamesTheLineThatCannotBeRead) {
   EXPECT_THAT(refusal([] { return parse_hostfile("a slot=4", "hosts"); }),
               mentions({"1", "'slot=4'", "'slots=4'", "'user=bob'", "'port=2222'"}));
   EXPECT_THAT(refusal([] { return parse_hostfile("a 4", "hosts"); }),
-              mentions({"1", "'4'", "'NAME=VALUE'", "'slots=4'", "'user=bob'", "'port=2222'"}));
+              mentions({"1", "'4'", "'NAME=VALUE'", "for 4 workers write 'a slots=4'"}));
   EXPECT_THAT(refusal([] { return parse_hostfile("a, b", "hosts"); }), mentions({"a line has one host"}));
   EXPECT_THAT(refusal([] { return parse_hostfile("a:4 slots=4", "hosts"); }), mentions({"1", "'slots=4'"}));
   EXPECT_EQ(refusal([] { return parse_hostfile("# none\n", "hosts"); }),
-            "hostfile 'hosts' names no host | write a line 'a slots=4' for each");
+            "hostfile 'hosts' names no host | did the command that writes it fail? it needs a line such as 'node0 "
+            "slots=4' for each host");
+  EXPECT_THAT(refusal([] { return parse_hostfile("\n", "hosts"); }), mentions({"hostfile 'hosts' is empty"}));
   EXPECT_EQ(refusal([] { return parse_hostfile(std::string_view("\x7f\0ELF", 5), "lrun"); }),
             "hostfile 'lrun' is not a text | write a line 'a slots=4' for each host");
 }
