@@ -219,13 +219,16 @@ bool is_of_program(const std::string& path) {
   const std::string_view rest = line.substr(std::min<std::size_t>(at.column - 1, line.size()));
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
   const std::string description = from_ascii(error.description());
+  const auto hint = [&]() -> std::string {
+    if (ascii.find("compute_environment:") != std::string_view::npos) {
+      return "it is accelerate's: write '-n' for the workers of a node, and '--num-nodes' for its 'num_machines'";
+    }
+    if (!is_of_program(path)) return hint_about_line(line, at.column - 1, description);
+    return fmt::format("'--config' is lrun's own here; PROGRAM's stands behind it: 'lrun PROGRAM --config {}'", path);
+  };
   throw UserError(fmt::format("{}: not TOML: {}", place_of(path, error.source()),
                               beyond_ascii ? "a non-ASCII character outside quotes" : description),
-                  is_of_program(path)
-                      ? fmt::format("'--config' is lrun's own here; PROGRAM's stands behind it: 'lrun PROGRAM "
-                                    "--config {}'",
-                                    path)
-                      : hint_about_line(line, at.column - 1, description));
+                  hint());
 }
 
 }  // namespace

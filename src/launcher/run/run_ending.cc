@@ -56,6 +56,11 @@ std::string where_all_gave_up(const Verdict& verdict, const std::vector<FailureR
   return describe_places(std::move(places));
 }
 
+bool is_port_in_use(const FailureRecord& record) {
+  const HintRule* const rule = find_hint(record.error);
+  return rule != nullptr && rule->name == "address-in-use";
+}
+
 /// The verdict as it is kept in files.
 std::string plain_text(const Verdict& verdict, RunFactsForText facts) {
   facts.colour = false;
@@ -75,20 +80,28 @@ RunFactsForText RunEnding::text_facts(const std::filesystem::path& logs) const {
           .colour = sink_.colour()};
 }
 
+void RunEnding::add_program_hints(const Verdict& verdict, RunFactsForText& facts) const {
+  facts.refused_option = plan_.program_hint;
+  if (!verdict.culprit) return;
+  const FailureRecord& culprit = *verdict.culprit;
+  const std::string refused = hint_about_refused_option(culprit, facts_.program, plan_.argv);
+  const std::string launcher = plan_.world_size > 1 ? hint_about_failed_launcher(plan_.argv) : std::string();
+  if (!launcher.empty()) facts.refused_option = launcher;
+  if (!refused.empty()) facts.refused_option = refused;
+  for (const std::string& hint :
+       {hint_about_tool(culprit, plan_.argv), hint_about_misspelt_name(culprit, facts_.folder),
+        hint_about_folder(culprit, facts_.folder, plan_.argv),
+        // Programs that start ranks themselves do so in each worker, at one port.
+        is_port_in_use(culprit) ? facts.refused_option : std::string()}) {
+    if (facts.tool.empty()) facts.tool = hint;
+  }
+}
+
 std::string RunEnding::write(const RunResult& result) {
   leave_error_file(environment_, result.verdict, sink_);
   RunFactsForText facts = text_facts(result.logs);
   facts.core_dump = core_dump_of(result);
-  if (result.verdict.culprit) {
-    facts.refused_option = hint_about_refused_option(*result.verdict.culprit, facts_.program, plan_.argv);
-    if (facts.refused_option.empty() && plan_.world_size > 1) {
-      facts.refused_option = hint_about_failed_launcher(plan_.argv);
-    }
-    facts.tool = hint_about_tool(*result.verdict.culprit, plan_.argv);
-    if (facts.tool.empty()) facts.tool = hint_about_misspelt_name(*result.verdict.culprit, facts_.folder);
-    if (facts.tool.empty()) facts.tool = hint_about_folder(*result.verdict.culprit, facts_.folder, plan_.argv);
-  }
-  if (facts.refused_option.empty()) facts.refused_option = plan_.program_hint;
+  add_program_hints(result.verdict, facts);
   facts.gave_up = where_all_gave_up(result.verdict, result.records);
   facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
   write_result(result.verdict, result.records, plain_text(result.verdict, facts), facts);

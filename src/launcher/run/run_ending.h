@@ -51,6 +51,7 @@ class RunEnding {
   void launcher_failed(const std::exception& error, int restarts, const std::vector<FailureRecord>& records);
 
  private:
+  void add_program_hints(const Verdict& verdict, RunFactsForText& facts) const;
   [[nodiscard]] std::string core_dump_of(const RunResult& result) const;
   void write_result(const Verdict& verdict, const std::vector<FailureRecord>& records, const std::string& text,
                     const RunFactsForText& facts);
