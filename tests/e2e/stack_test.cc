@@ -145,8 +145,7 @@ TEST(Stack, SaysThatARunWaitsToStartAgain) {
     Beside stack(first, {"stack"});
     EXPECT_EQ(stack.wait().code, 0) << stack.err();
     said = stack.err() + stack.out();
-    return said ==
-           "lrun: note: the run is waiting for other nodes to start again\nrank 0 has ended\n\nrank 0: has ended\n";
+    return said == "lrun: note: the run is waiting for other nodes to start again\nrank 0: has ended\n";
   })) << said;
   Beside status(first, {"status"});
   EXPECT_EQ(status.wait().code, 0);
