@@ -132,8 +132,8 @@ TEST_F(LoopbackEndpoints, SayWhoHasThem) {
   EXPECT_EQ(late.wait().code, 125);
   EXPECT_TRUE(contains(late.err(), "error: '--node-rank 0': another launcher at 127.0.0.2:" + port() +
                                        " is node rank 0 already\n"
-                                       "lrun: hint: write '--node-rank 1' here; for a second job, another port in "
-                                       "'--rdzv-endpoint'\n"))
+                                       "lrun: hint: on other nodes write '--node-rank 1', for a second job another "
+                                       "port; 'lrun status' shows one left over\n"))
       << late.err();
   leader.signal(SIGTERM);
   leader.wait();

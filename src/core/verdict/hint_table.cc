@@ -147,10 +147,6 @@ constexpr HintRule kRules[] = {
     {"file-exists", "FileExistsError: ", "",
      "another rank or an earlier run made it: 'os.makedirs(…, exist_ok=True)', or rank 0 alone makes it before a "
      "barrier"},
-    {"keys-of-ddp", "Unexpected key(s) in state_dict: \"module.", "",
-     "the checkpoint is of a DistributedDataParallel: load it into one, or take 'module.' off its keys"},
-    {"keys-of-ddp", "Missing key(s) in state_dict: \"module.", "",
-     "the checkpoint is of the model inside: load it into 'model.module'"},
     {"import-error", "ImportError: ", "cannot open shared object file",
      "a library that the module needs is missing: 'ldd' on the module's file shows which one"},
     {"missing-library", "OSError: ", "cannot open shared object file",
@@ -343,18 +339,33 @@ std::string_view variable_meant_in(std::string_view error) {
   return meant == std::end(kNames) ? std::string_view() : meant->ours;
 }
 
-/// "No such file or directory: 'nvcc'"
-bool names_program(std::string_view error) {
-  constexpr std::string_view kBefore = ": '";
-  const std::size_t at = error.rfind(kBefore);
-  if (at == std::string_view::npos) return false;
-  const std::string_view name = error.substr(at + kBefore.size());
-  return name.substr(0, name.find('\'')).find_first_of("./") == std::string_view::npos;
+/// The rest of the line that has `words`; empty: none has.
+std::string_view behind(std::string_view words, const std::vector<std::string>& lines) {
+  for (const std::string_view line : lines) {
+    const std::size_t at = line.find(words);
+    if (at != std::string_view::npos) return line.substr(at + words.size());
+  }
+  return {};
 }
+
+/// For a checkpoint of DistributedDataParallel, whose keys begin with 'module.', that is loaded into a plain model, or
+/// the other way round.
+std::string_view hint_about_keys(const std::vector<std::string>& evidence) {
+  const std::string_view missing = behind("Missing key(s) in state_dict: ", evidence);
+  const std::string_view unexpected = behind("Unexpected key(s) in state_dict: ", evidence);
+  const auto are_wrapped = [](std::string_view keys) { return keys.starts_with("\"module."); };
+  if (missing.empty() || unexpected.empty() || are_wrapped(missing) == are_wrapped(unexpected)) return {};
+  return are_wrapped(unexpected)
+             ? "the checkpoint is of a DistributedDataParallel: load it into one, or take 'module.' off its keys"
+             : "the checkpoint is of the model inside: load it into 'model.module'";
+}
+
+/// subprocess has not found it.
+bool is_of_program(const std::vector<std::string>& evidence) { return !behind("subprocess.py", evidence).empty(); }
 
 /// The hint of a rule, or a better one for what the worker's error names.
 std::string hint_of(const HintRule& rule, const FailureRecord& record) {
-  if (rule.name == "missing-file" && names_program(record.error)) {
+  if (rule.name == "missing-file" && is_of_program(record.evidence)) {
     return "programs are looked for on PATH, and files where lrun was started";
   }
   const std::string_view meant = rule.name == "missing-variable" ? variable_meant_in(record.error) : "";
@@ -365,6 +376,7 @@ std::string hint_of(const HintRule& rule, const FailureRecord& record) {
 std::string general_hint_for(const FailureRecord& record, bool in_python, bool asked_for_core) {
   if (const std::string_view hint = hint_of_cause(record); !hint.empty()) return std::string(hint);
   if (record.cause == Cause::kExecFailed) return {};
+  if (const std::string_view hint = hint_about_keys(record.evidence); !hint.empty()) return std::string(hint);
   if (const HintRule* rule = find_hint(record.error)) return hint_of(*rule, record);
   for (auto line = record.evidence.rbegin(); line != record.evidence.rend(); ++line) {
     if (line->find("Warning: ") != std::string::npos) continue;  // torch's about a missing numpy

@@ -23,10 +23,13 @@ void refuse_program_as_value(const GivenValue& given) {
   const bool is_word =
       given.text.find_first_of(" '\"") == std::string::npos && hint_about_pasted_blank(given.text).empty();
   if (given.source != Source::kFlag || !may_be_program || !is_word) return;
-  const std::string_view placeholder = given.flag->placeholder;
+  const std::string_view all = given.flag->placeholder;
+  const std::string_view value = all.substr(0, all.find('|'));  // of 'N|MIN:MAX' the first, of 'none|core' no word
+  const bool is_placeholder = !value.empty() && value.front() <= 'Z';
   throw UserError(fmt::format("'{}' has no value: '{}' stands in its place", given.origin, given.text),
-                  fmt::format("is a variable empty? write 'lrun {} {}'",
-                              given.as_written_with(placeholder.substr(0, placeholder.find('|'))), given.text));
+                  is_placeholder
+                      ? fmt::format("is a variable empty? write 'lrun {} {}'", given.as_written_with(value), given.text)
+                      : "is a variable empty? PROGRAM stands behind the value");
 }
 
 std::string example(const GivenValue& given, std::string_view value) {
@@ -36,7 +39,7 @@ std::string example(const GivenValue& given, std::string_view value) {
 void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
                    std::string_view instead) {
   if (!hint_about_pasted_blank(given.text).empty()) refuse(given, problem, {});
-  refuse_program_as_value(given);
+  if (given.text.ends_with(".py")) refuse_program_as_value(given);  // './logs' may be a folder
   const std::string word = lower_case(given.text);
   // 'deepspeed_stage_2' is Lightning's, and 'deepspeed' what lrun has to know of it.
   const auto begun = std::find_if(choices.begin(), choices.end(),

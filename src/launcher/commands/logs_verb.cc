@@ -254,8 +254,8 @@ int logs_verb(const VerbRequest& asked, const Environment& environment, MessageS
     const bool is_pattern = request.text.find_first_of("|*[\\^$") != std::string::npos;
     sink.note(request.text.empty()
                   ? "run '" + run.id + "' wrote nothing there"
-                  : "no line there has '" + request.text + "'" +
-                        (is_pattern ? ", which '--grep' takes as plain text, and not as a pattern" : ""));
+                  : "no line there has '" + request.text + "'" + (is_pattern ? ", as plain text" : ""));
+    if (is_pattern) sink.hint("'lrun logs | grep -E PATTERN' looks for a pattern");
   }
   return printer.failed() ? kExitRefused : 0;
 }

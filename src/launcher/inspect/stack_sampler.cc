@@ -159,13 +159,9 @@ void StackSampler::native_stack(Job& job) {
   if (!tools_.eu_stack.empty()) {
     return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
   }
-  const bool has_gdb = !tools_.gdb.empty();
-  if (has_gdb && job.sample.python.empty()) {
-    return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
-  }
-  job.sample.problems.emplace_back(
-      has_gdb ? "no native stack: eu-stack (package elfutils) is not on PATH, and gdb takes long"
-              : "no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
+  if (!job.sample.python.empty()) return job_done(job);  // it says the most, and gdb takes long
+  if (!tools_.gdb.empty()) return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
+  job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
   job_done(job);
 }
 

@@ -107,13 +107,13 @@ std::string kernel_line(const StackSample& sample) {
 std::string group_text(const StackGroup& group) {
   const StackSample& sample = group.example;
   const bool several = group.ranks.size() > 1;
-  const std::string whose =
-      several ? fmt::format("{}; below rank {}, pid {}", ranks_text(group.ranks), sample.rank, sample.pid)
-              : fmt::format("rank {}, pid {}", sample.rank, sample.pid);
   const std::string where = sample.host.empty() ? std::string() : " on " + safe(sample.host);
   if (sample.state == 0) return fmt::format("{}: {}\n", ranks_text(group.ranks), doing(group, several));
-  std::string text = fmt::format("{}{} ({}, {}): {}\n", whose, where, safe(sample.command),
-                                 counted(sample.threads, "thread"), doing(group, several));
+  const std::string whose = fmt::format("rank {}, pid {}{} ({}, {})", sample.rank, sample.pid, where,
+                                        safe(sample.command), counted(sample.threads, "thread"));
+  std::string text = several
+                         ? fmt::format("{} {}; shown is {}\n", ranks_text(group.ranks), doing(group, several), whose)
+                         : fmt::format("{}: {}\n", whose, doing(group, several));
   return text + kernel_line(sample) + frames_text("Python", frame_lines(sample.python, false)) +
          threads_text(sample.other_threads) + frames_text("native", frame_lines(sample.native, !sample.python.empty()));
 }

@@ -187,7 +187,8 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (program.find('/') != std::string::npos) return "check the path";
       if (facts.given_to_python) {
-        return fmt::format("it is not in '{}': start lrun in its folder, or write its path", facts.folder);
+        return fmt::format("it is not in '{}': start lrun in its folder, or write its path{}", facts.folder,
+                           program.ends_with(".py") ? "" : "; '--no-python' looks for it on PATH");
       }
       return facts.is_in_folder ? fmt::format("no '{}' on PATH; the one in this folder is './{}'", program, program)
                                 : fmt::format("there is no '{}' on PATH or in this folder", program);
@@ -317,7 +318,7 @@ std::string hint_of_silent_exit(const FailureRecord& record) {
 std::string hint_text(const FailureRecord& culprit, const RunFactsForText& facts) {
   if (!facts.tool.empty()) return facts.tool;
   std::string hint = hint_for(culprit, facts.python, facts.asked_for_core);
-  if (hint.empty()) hint = facts.refused_option;
+  if (hint.empty()) hint = facts.program_hint;
   return hint.empty() && facts.sees_output ? hint_of_silent_exit(culprit) : hint;
 }
 
@@ -385,7 +386,7 @@ std::string verdict_text(const Verdict& verdict, const RunFactsForText& facts) {
                          facts.colour);
   }
   if (verdict.culprit) return text + hint_line(*verdict.culprit, facts);
-  const std::string hint = facts.refused_option.empty() ? hint_about_end(verdict) : facts.refused_option;
+  const std::string hint = facts.program_hint.empty() ? hint_about_end(verdict) : facts.program_hint;
   return hint.empty() ? text : text + message_line(Severity::kHint, hint, facts.colour);
 }
 

@@ -13,26 +13,26 @@ namespace lrun::launcher {
 /// The facts that the texts of a run need besides its endings.
 struct RunFactsForText {
   Duration grace{0};
-  std::string program;              ///< as the user typed it
-  std::string logs;                 ///< folder of the log files; empty without files
-  std::string logs_host = {};       ///< where that is, when the text is read on another host; else empty
-  std::string restarts;             ///< 'restarted twice'; empty without restarts
-  std::string interpreter;          ///< of a script that cannot run: what its first line names
-  std::string advice = {};          ///< what PROGRAM is that cannot run, and what to type instead; empty: not known
-  std::string nearest_verb;         ///< of lrun's own, when PROGRAM is not there and is nearly one
-  std::string nearest_file = {};    ///< where PROGRAM was looked for, when it is not there and is nearly called so
-  std::string script = {};          ///< PROGRAM, where `program` is the Python that was to run it
-  bool is_in_folder = false;        ///< a file of the program's name is there, and not on PATH
-  std::string folder = {};          ///< of the workers on this node
-  bool given_to_python = false;     ///< the interpreter was to run PROGRAM
-  std::string python = {};          ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
-  bool asked_for_core = false;      ///< the user asked for core files
-  std::string refused_option = {};  ///< a hint about an option of lrun that PROGRAM got and refused, or about a
-                                    ///< launcher as PROGRAM, where nothing better is known; empty: none
-  std::string tool = {};            ///< a hint about a PROGRAM that could not start a script; empty: none
-  std::string gave_up = {};  ///< where each rank gave up, if all did: 'rank 0 gave up at a.py:4; …'; else empty
-  std::string core_dump;     ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
-  std::string node = {};     ///< where the program could not be started; empty: here
+  std::string program;            ///< as the user typed it
+  std::string logs;               ///< folder of the log files; empty without files
+  std::string logs_host = {};     ///< where that is, when the text is read on another host; else empty
+  std::string restarts;           ///< 'restarted twice'; empty without restarts
+  std::string interpreter;        ///< of a script that cannot run: what its first line names
+  std::string advice = {};        ///< what PROGRAM is that cannot run, and what to type instead; empty: not known
+  std::string nearest_verb;       ///< of lrun's own, when PROGRAM is not there and is nearly one
+  std::string nearest_file = {};  ///< where PROGRAM was looked for, when it is not there and is nearly called so
+  std::string script = {};        ///< PROGRAM, where `program` is the Python that was to run it
+  bool is_in_folder = false;      ///< a file of the program's name is there, and not on PATH
+  std::string folder = {};        ///< of the workers on this node
+  bool given_to_python = false;   ///< the interpreter was to run PROGRAM
+  std::string python = {};        ///< the interpreter that runs PROGRAM; empty: lrun gave it to none
+  bool asked_for_core = false;    ///< the user asked for core files
+  std::string program_hint = {};  ///< about an option of lrun that PROGRAM got and refused, or about a PROGRAM that
+                                  ///< starts ranks itself, where nothing better is known; empty: none
+  std::string tool = {};          ///< a hint about a PROGRAM that could not start a script; empty: none
+  std::string gave_up = {};       ///< where each rank gave up, if all did: 'rank 0 gave up at a.py:4; …'; else empty
+  std::string core_dump;  ///< text: where the core file of Verdict::failure() is, or why there is none; may be empty
+  std::string node = {};  ///< where the program could not be started; empty: here
   bool cause_on_screen = false;     ///< stopping_text() has said verdict_line() a few lines ago
   bool evidence_on_screen = false;  ///< the culprit's decisive lines were shown a few lines ago
   bool sees_output = true;          ///< false: lrun does not see all that workers print

@@ -21,10 +21,13 @@ constexpr Duration kPause(10);
 std::string own_command_of(pid_t pid, const std::vector<std::string>& worker) {
   constexpr std::size_t kMostBytes = 4096;
   std::string words = read_small_file(fmt::format("/proc/{}/cmdline", pid), kMostBytes).value_or("");
+  std::string of_worker;
+  for (const std::string& word : worker) of_worker.append(word).push_back('\0');
+  const bool is_helper = words.find("multiprocessing") != std::string::npos;
+  if (is_helper || words == of_worker) return {};
   while (words.ends_with('\0')) words.pop_back();
   std::replace(words.begin(), words.end(), '\0', ' ');
-  const bool is_helper = words.find("multiprocessing") != std::string::npos;
-  return is_helper || words == join_words(worker, " ") ? std::string() : words;
+  return words;
 }
 
 std::string first_own_command(const std::vector<std::string>& worker, pid_t spared) {

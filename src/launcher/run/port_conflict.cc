@@ -29,8 +29,8 @@ PortConflict explain_port_conflict(const LaunchPlan& plan, const std::string& se
     const int last = rendezvous->max_nodes + rendezvous->spares - 1;
     return {fmt::format("'{} 0': another launcher at {} is node rank 0 already", rendezvous->node_rank_from,
                         text_of(Endpoint{rendezvous->host, port})),
-            fmt::format("write '{}{} here; for a second job, another port in '{}'", rendezvous->node_rank_from,
-                        last > 1 ? fmt::format("' 1 to {}", last) : " 1'", rendezvous->port_option)};
+            fmt::format("on other nodes write '{}{}, for a second job another port; 'lrun status' shows one left over",
+                        rendezvous->node_rank_from, last > 1 ? fmt::format("' 1 to {}", last) : " 1'")};
   }
   PortConflict taken{error + (owner.who.empty() ? "" : "; " + owner.who), ""};
   if (!rendezvous) {

@@ -63,12 +63,12 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   const std::filesystem::path folder = program.parent_path();
   const bool is_script = program.extension() == ".py";
   std::vector<std::string> names;
-  std::string same_below;
+  std::vector<std::string> same_below;
   for (const std::filesystem::directory_entry& entry : first_entries(folder)) {
     std::error_code gone;
     const std::filesystem::path below = entry.path().filename() / program;
     if (folder.empty() && entry.is_directory(gone) && std::filesystem::is_regular_file(below, gone)) {
-      same_below = same_below.empty() ? below.string() : std::min(same_below, below.string());
+      same_below.push_back(below.string());
     }
     const bool may_be_it = !is_script || entry.path().extension() == ".py";
     if (may_be_it && entry.is_regular_file(gone)) names.push_back(entry.path().filename().string());
@@ -81,7 +81,8 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
   if (!nearest) nearest = nearest_word(script, names);
   if (!nearest) nearest = later_version(program.stem().string(), names);
-  if (!nearest) return same_below;
+  std::sort(same_below.begin(), same_below.end());
+  if (!nearest) return join_first(same_below, 2, "' or '");
   const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
 }
@@ -200,6 +201,7 @@ std::string advice_about_host(const LaunchRequest& request, const LaunchPlan& pl
   const std::vector<std::string>& words = request.command;
   const std::string& typed = words.front();
   if (!request.hosts.given() || typed.find('/') != std::string::npos || words.size() == 1) return {};
+  if (nearest_word(typed, {"python", "python3"}) || !hint_about_failed_launcher({typed}).empty()) return {};
   const auto is_there = [&](const std::string& word) { return ::access(file_of(word, plan).c_str(), F_OK) == 0; };
   if (is_there(typed) || !is_there(words[1])) return {};
   return fmt::format("where '{}' is a host, a list is one word: '{},{}'", typed, as_written(request.hosts), typed);

@@ -56,9 +56,17 @@ std::string where_all_gave_up(const Verdict& verdict, const std::vector<FailureR
   return describe_places(std::move(places));
 }
 
-bool is_port_in_use(const FailureRecord& record) {
-  const HintRule* const rule = find_hint(record.error);
-  return rule != nullptr && rule->name == "address-in-use";
+/// Programs that start ranks themselves do so in each worker, at one port.
+bool is_about_port(const FailureRecord& culprit) {
+  const HintRule* const rule = find_hint(culprit.error);
+  return rule != nullptr && (rule->name == "address-in-use" || rule->name == "store-unreachable");
+}
+
+/// As multiprocessing does, and mp.spawn with it.
+bool waits_for_own_processes(const Verdict& verdict) {
+  return !verdict.places.empty() && std::ranges::all_of(verdict.places, [](const RankPlace& place) {
+    return place.place.find("(selectors.py:") != std::string::npos;
+  });
 }
 
 /// The verdict as it is kept in files.
@@ -81,18 +89,19 @@ RunFactsForText RunEnding::text_facts(const std::filesystem::path& logs) const {
 }
 
 void RunEnding::add_program_hints(const Verdict& verdict, RunFactsForText& facts) const {
-  facts.refused_option = plan_.program_hint;
-  if (!verdict.culprit) return;
+  if (!verdict.culprit) {
+    if (waits_for_own_processes(verdict)) facts.program_hint = plan_.program_hint;
+    return;
+  }
   const FailureRecord& culprit = *verdict.culprit;
-  const std::string refused = hint_about_refused_option(culprit, facts_.program, plan_.argv);
+  facts.program_hint = hint_about_refused_option(culprit, facts_.program, plan_.argv);
   const std::string launcher = plan_.world_size > 1 ? hint_about_failed_launcher(plan_.argv) : std::string();
-  if (!launcher.empty()) facts.refused_option = launcher;
-  if (!refused.empty()) facts.refused_option = refused;
+  if (facts.program_hint.empty()) facts.program_hint = launcher;
+  const std::string own_ranks = launcher.empty() ? plan_.program_hint : launcher;
   for (const std::string& hint :
        {hint_about_tool(culprit, plan_.argv), hint_about_misspelt_name(culprit, facts_.folder),
-        hint_about_folder(culprit, facts_.folder, plan_.argv),
-        // Programs that start ranks themselves do so in each worker, at one port.
-        is_port_in_use(culprit) ? facts.refused_option : std::string()}) {
+        plan_.setup.folder.given() ? std::string() : hint_about_folder(culprit, facts_.folder, plan_.argv),
+        is_about_port(culprit) ? own_ranks : std::string()}) {
     if (facts.tool.empty()) facts.tool = hint;
   }
 }

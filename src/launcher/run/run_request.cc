@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/numeric_address.h"
 #include "base/user_error.h"
 #include "base/whole_number.h"
 #include "cli/misplaced_option.h"
@@ -131,11 +133,13 @@ std::string warn_of_ranks_by_hand(const LaunchPlan& plan, const Environment& env
   const auto rank = whole_number<int>(environment.get("RANK").value_or(""));
   const auto world_size = whole_number<int>(environment.get("WORLD_SIZE").value_or(""));
   if (plan.world_size > 1 || !rank || !world_size || *world_size < 2 || *rank < 0 || *rank >= *world_size) return {};
+  const std::string host = environment.get("MASTER_ADDR").value_or("");
+  const bool is_reached_by_others = !host.empty() && loopback_address_of(host).empty();
+  const auto port = whole_number<std::uint16_t>(environment.get("MASTER_PORT").value_or(""));
   return fmt::format(
       "RANK and WORLD_SIZE are not read, so that this is rank 0 of 1: '-n {0}' starts {0} ranks here at once; for one "
-      "on each of {0} hosts: '--num-nodes {0} --node-rank {1} --rdzv-endpoint {2}:{3}'",
-      *world_size, *rank, environment.get("MASTER_ADDR").value_or("HOST"),
-      environment.get("MASTER_PORT").value_or("29500"));
+      "on each of {0} hosts: '--num-nodes {0} --node-rank {1} --rdzv-endpoint {2}'",
+      *world_size, *rank, text_of(Endpoint{is_reached_by_others ? host : "HOST", port.value_or(29'500)}));
 }
 
 /// For somebody who has set RANK or MASTER_ADDR by hand.

@@ -17,6 +17,7 @@
 #include "base/split.h"
 #include "base/user_error.h"
 #include "plan/python_program.h"
+#include "report/status_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -232,6 +233,20 @@ std::vector<std::string> python_files_of(const std::filesystem::path& folder, bo
   return names;
 }
 
+/// The script that Python runs, as it was typed; empty: it runs none.
+std::string script_in(const std::vector<std::string>& command) {
+  if (command.empty() || !is_python(command.front())) return {};
+  const std::vector<std::string> program = parts_of_python(command).program;
+  return program.empty() || !program.front().ends_with(".py") ? std::string() : program.front();
+}
+
+/// 'package.module' of 'package/module.py'
+std::string module_of(const std::string& script) {
+  std::string name = std::filesystem::path(script).lexically_normal().replace_extension().string();
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
 std::string hint_to_replace(const std::string& launcher) {
   return fmt::format("lrun takes its place: leave '{}' out, and give its options to lrun", launcher);
 }
@@ -302,8 +317,7 @@ std::string advice_about(const std::string& program, const std::filesystem::path
   if (!is_there && program.starts_with('-')) {
     return "PROGRAM stands behind '--', and its options behind its name; those of lrun stand before '--'";
   }
-  if (trimmed(program).empty())
-    return "it is a blank: one behind the '\\' at the end of a line keeps the line from going on";
+  if (trimmed(program).empty()) return "PROGRAM is a blank: remove the one behind '\\' at the end of a line";
   if (!is_there && program.find(' ') != std::string::npos) return advice_about_line(program);
   if (std::string pasted = hint_about_pasted_blank(program); !is_there && !pasted.empty()) return pasted;
   if (!is_there && begins_with_long_dash(program)) {
@@ -353,19 +367,26 @@ std::string hint_about_folder(const FailureRecord& record, const std::filesystem
                               const std::vector<std::string>& argv) {
   constexpr std::string_view kModule = "ModuleNotFoundError: No module named '";
   constexpr std::string_view kFile = "FileNotFoundError: [Errno 2] No such file or directory: '";
-  const auto script = std::ranges::find_if(argv, [](const std::string& word) { return word.ends_with(".py"); });
-  if (script == argv.end() || script->find('/') == std::string::npos || !record.error.ends_with('\'')) return {};
-  const std::filesystem::path below = std::filesystem::path(*script).parent_path();
+  constexpr std::string_view kPackage = "ImportError: attempted relative import with no known parent package";
+  const std::string script = script_in(argv);
+  const std::filesystem::path below = std::filesystem::path(script).parent_path();
+  if (below.empty() || below.is_absolute()) return {};
+  if (record.error == kPackage) {
+    return fmt::format("it is part of a package: write '-m {}' in the place of '{}'", module_of(script), script);
+  }
   const bool is_module = record.error.starts_with(kModule);
-  if (!is_module && !record.error.starts_with(kFile)) return {};
+  if (!record.error.ends_with('\'') || !(is_module || record.error.starts_with(kFile))) return {};
   const std::size_t begin = is_module ? kModule.size() : kFile.size();
   const std::string name = record.error.substr(begin, record.error.size() - 1 - begin);
   std::error_code failed;
-  const auto is_there = [&](const std::filesystem::path& path) { return std::filesystem::exists(path, failed); };
+  const auto is_there = [&](const std::filesystem::path& path) {
+    return std::filesystem::is_regular_file(path, failed);
+  };
   if (is_module) {
     const std::filesystem::path path = folder / path_of_module(name);
-    if (!is_there(path) && !is_there(path.string() + ".py")) return {};
-    return fmt::format("Python looks for it in '{}', beside the script: write '--env PYTHONPATH=.'", below.string());
+    if (!is_there(path / "__init__.py") && !is_there(path.string() + ".py")) return {};
+    return fmt::format("Python looks for it in '{}', beside the script: write '--env PYTHONPATH=.:$PYTHONPATH'",
+                       below.string());
   }
   if (name.starts_with('/') || !is_there(folder / below / name)) return {};
   return fmt::format("it is in '{}': start lrun there, as relative paths begin where lrun was started", below.string());
@@ -389,7 +410,9 @@ std::string hint_about_misspelt_name(const FailureRecord& record, const std::fil
 
 std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {
   const std::string word = launcher_word(argv);
-  return is_launcher(word) || is_any_of(kOtherLaunchers, word) ? hint_to_replace(word) : std::string();
+  if (!is_launcher(word) && !is_any_of(kOtherLaunchers, word)) return {};
+  return hint_to_replace(
+      command_text({argv.begin(), std::find(argv.begin(), argv.end(), word) + 1}, std::string::npos));
 }
 
 std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {

@@ -28,8 +28,8 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
 /// in its folder. Empty: something else has failed, or none is near. \param folder  that the workers start in
 std::string hint_about_misspelt_name(const FailureRecord& record, const std::filesystem::path& folder);
 
-/// A hint for a run in which Python did not find a module or file that is there, where it is not looked for. Empty:
-/// something else has failed, or it is not there. \param folder  that the workers start in
+/// A hint for a run of a script in a folder below, which did not find a module or file that is there, where it is not
+/// looked for, or is part of a package. Empty: something else has failed. \param folder  that the workers start in
 std::string hint_about_folder(const FailureRecord& record, const std::filesystem::path& folder,
                               const std::vector<std::string>& argv);
 

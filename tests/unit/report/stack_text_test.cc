@@ -34,7 +34,7 @@ TEST(StackText, IsThisText) {
       "2 ranks wait in all_reduce at train.py:40; rank 3 is in read() of /data/x.bin, called from load (data.py:88); "
       "rank 4 has ended\n"
       "\n"
-      "ranks 0-1; below rank 0, pid 100 (python3, 4 threads): wait in all_reduce at train.py:40\n"
+      "ranks 0-1 wait in all_reduce at train.py:40; shown is rank 0, pid 100 (python3, 4 threads)\n"
       "  kernel  sleeping in futex(), wait channel futex_wait_queue\n"
       "  Python  all_reduce (distributed_c10d.py:3075)\n"
       "          main (train.py:40)\n"

@@ -195,7 +195,10 @@ TEST_F(WrongProgram, IsAMisspeltScriptOrModule) {
 
 TEST_F(WrongProgram, LooksForFilesAndModulesWhereTheyAreNot) {
   std::filesystem::create_directories(folder() / "proj/data");
-  for (const char* const file : {"proj/data/train.csv", "proj/fit.py", "other.csv"}) std::ofstream(folder() / file);
+  std::filesystem::create_directories(folder() / "wandb");
+  for (const char* const file : {"proj/data/train.csv", "proj/data/__init__.py", "proj/fit.py", "other.csv"}) {
+    std::ofstream(folder() / file);
+  }
   FailureRecord record;
   const auto hint = [&](const std::string& script) { return hint_about_folder(record, folder(), {"python3", script}); };
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'";
@@ -204,20 +207,26 @@ TEST_F(WrongProgram, LooksForFilesAndModulesWhereTheyAreNot) {
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'other.csv'";
   EXPECT_EQ(hint("proj/fit.py"), "");
   record.error = "ModuleNotFoundError: No module named 'proj.data'";
-  EXPECT_EQ(hint("proj/fit.py"), "Python looks for it in 'proj', beside the script: write '--env PYTHONPATH=.'");
+  EXPECT_EQ(hint("proj/fit.py"),
+            "Python looks for it in 'proj', beside the script: write '--env PYTHONPATH=.:$PYTHONPATH'");
+  record.error = "ModuleNotFoundError: No module named 'wandb'";
+  EXPECT_EQ(hint("proj/fit.py"), "") << "a folder of data";
+  record.error = "ImportError: attempted relative import with no known parent package";
+  EXPECT_EQ(hint("proj/fit.py"), "it is part of a package: write '-m proj.fit' in the place of 'proj/fit.py'");
+  EXPECT_EQ(hint_about_folder(record, folder(), {"./train", "--config", "proj/fit.py"}), "") << "an argument";
   record.error = "ModuleNotFoundError: No module named 'torch'";
   EXPECT_EQ(hint("proj/fit.py"), "");
 }
 
 TEST_F(WrongProgram, IsABlankOrHasOne) {
-  EXPECT_THAT(advice(" "), HasSubstr("one behind the '\\' at the end of a line"));
+  EXPECT_THAT(advice(" "), HasSubstr("remove the one behind '\\'"));
   EXPECT_THAT(advice("\u00a0train.py"), HasSubstr("no-break space"));
 }
 
 TEST_F(WrongProgram, IsALauncherOrAToolThatFailed) {
   EXPECT_THAT(hint_about_failed_launcher({"mpirun", "-np", "2", "a.py"}), HasSubstr("leave 'mpirun' out"));
   EXPECT_THAT(hint_about_failed_launcher({"python", "-m", "torch.distributed.run", "a.py"}),
-              HasSubstr("leave 'torch.distributed.run' out"));
+              HasSubstr("leave 'python -m torch.distributed.run' out"));
   EXPECT_EQ(hint_about_failed_launcher({"./train"}), "");
   EXPECT_EQ(hint_about_failed_launcher({"python", "train.py"}), "");
   FailureRecord record;

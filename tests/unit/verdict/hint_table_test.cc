@@ -40,7 +40,6 @@ constexpr Example kExamples[] = {
     {"collective-mismatch",
      "[enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received data size"},
     {"no-space", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598"},
-    {"keys-of-ddp", "\tUnexpected key(s) in state_dict: \"module.weight\", \"module.bias\"."},
     {"gloo-interface", "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:84] ifa != nullptr."},
     {"address-in-use", "port: 29500, code: -98, name: EADDRINUSE, message: address already in use"},
     {"address-in-use", "OSError: [Errno 98] Address already in use"},
@@ -130,13 +129,31 @@ TEST(HintFor, OfAMissingFileDependsOnItsPath) {
             "relative paths start where lrun was started; a file that rank 0 makes is there for the others after a "
             "barrier()");
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: 'nvcc'";
+  record.evidence = {"  File \"/usr/lib/python3.11/subprocess.py\", line 1955, in _execute_child", record.error};
   EXPECT_EQ(hint_for(record), "programs are looked for on PATH, and files where lrun was started");
+  record.evidence.clear();
   record.error = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.bin'";
   EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of the path is missing");
   record.error = "FileNotFoundError: no checkpoint in /data";
   EXPECT_EQ(hint_for(record), "'namei PATH' shows which part of the path is missing");
   record.error = "FileNotFoundError: no checkpoint";
   EXPECT_EQ(hint_for(record), "");
+}
+
+TEST(HintFor, OfKeysThatOneSideHasInAWrapperNamesIt) {
+  const auto hint_of = [](const std::string& missing, const std::string& unexpected) {
+    FailureRecord record;
+    record.value = 1;
+    record.error = "RuntimeError: Error(s) in loading state_dict for Net:";
+    record.evidence = {record.error, "\tMissing key(s) in state_dict: " + missing,
+                       "\tUnexpected key(s) in state_dict: " + unexpected};
+    return hint_for(record);
+  };
+  EXPECT_EQ(hint_of("\"weight\", \"bias\". ", "\"module.weight\", \"module.bias\". "),
+            "the checkpoint is of a DistributedDataParallel: load it into one, or take 'module.' off its keys");
+  EXPECT_EQ(hint_of("\"module.weight\". ", "\"weight\". "),
+            "the checkpoint is of the model inside: load it into 'model.module'");
+  EXPECT_EQ(hint_of("\"module.b.weight\". ", "\"module.a.weight\". "), "") << "both have a wrapper";
 }
 
 TEST(HintFor, OfAVariableThatIsNearOneOfARankNamesThat) {
