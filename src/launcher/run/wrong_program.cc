@@ -365,18 +365,18 @@ std::string hint_about_tool(const FailureRecord& record, const std::vector<std::
 
 std::string hint_about_folder(const FailureRecord& record, const std::filesystem::path& folder,
                               const std::vector<std::string>& argv) {
-  constexpr std::string_view kModule = "ModuleNotFoundError: No module named '";
-  constexpr std::string_view kFile = "FileNotFoundError: [Errno 2] No such file or directory: '";
-  constexpr std::string_view kPackage = "ImportError: attempted relative import with no known parent package";
+  constexpr std::string_view kNoModule = "ModuleNotFoundError: No module named '";
+  constexpr std::string_view kNoFile = "FileNotFoundError: [Errno 2] No such file or directory: '";
+  constexpr std::string_view kOfPackage = "ImportError: attempted relative import with no known parent package";
   const std::string script = script_in(argv);
   const std::filesystem::path below = std::filesystem::path(script).parent_path();
   if (below.empty() || below.is_absolute()) return {};
-  if (record.error == kPackage) {
+  if (record.error == kOfPackage) {
     return fmt::format("it is part of a package: write '-m {}' in the place of '{}'", module_of(script), script);
   }
-  const bool is_module = record.error.starts_with(kModule);
-  if (!record.error.ends_with('\'') || !(is_module || record.error.starts_with(kFile))) return {};
-  const std::size_t begin = is_module ? kModule.size() : kFile.size();
+  const bool is_module = record.error.starts_with(kNoModule);
+  if (!record.error.ends_with('\'') || !(is_module || record.error.starts_with(kNoFile))) return {};
+  const std::size_t begin = is_module ? kNoModule.size() : kNoFile.size();
   const std::string name = record.error.substr(begin, record.error.size() - 1 - begin);
   std::error_code failed;
   const auto is_there = [&](const std::filesystem::path& path) {
