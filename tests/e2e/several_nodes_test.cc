@@ -404,9 +404,9 @@ TEST(SeveralNodes, AreToldWhenNodeRankZeroWaitsWhereNobodyComes) {
 TEST(SeveralNodes, AreToldThatOtherHostsDoNotReachALoopbackAddress) {
   const std::string endpoint = "localhost:" + std::to_string(free_port());
   LrunProcess alone({"--num_nodes", "2", "--rdzv-endpoint", endpoint, "true"});
-  EXPECT_TRUE(
-      alone.wait_for("hint: other hosts do not reach 'localhost': for them, name this host in "
-                     "'--rdzv-endpoint' on every node\n"))
+  EXPECT_TRUE(alone.wait_for(
+      "hint: start the others with the same '--rdzv-endpoint'; other hosts do not reach 'localhost': name "
+      "this one there\n"))
       << alone.err();
   EXPECT_TRUE(contains(alone.err(), "note: waiting for other nodes at " + endpoint + ": joined: '")) << alone.err();
 }

@@ -33,6 +33,7 @@
 #include "run/repeat_filter.h"
 #include "run/run_folders.h"
 #include "store/host_address.h"
+#include "store/socket_connector.h"
 #include "wire/connect.h"
 
 namespace lrun::launcher {
@@ -153,6 +154,9 @@ class RendezvousWait : public JobEvents {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     const bool is_typed = by_person() && rendezvous.etcd.empty() && rendezvous.host_from.starts_with('-');
     if (!is_typed || rendezvous.leaves_endpoint || std::exchange(told_endpoint_, true)) return;
+    if (job_.last_error() == no_such_host(rendezvous.host)) {
+      return output_.sink.hint(fmt::format("check the name '{}' in '{}'", rendezvous.host, rendezvous.host_from));
+    }
     const bool is_later_rank = rendezvous.node_rank.value_or(0) > 0;
     output_.sink.hint(fmt::format("is lrun started on '{}', with {}the same '{}' (port {})?", rendezvous.host,
                                   is_later_rank ? fmt::format("'{} 0' and ", rendezvous.node_rank_from) : "",
@@ -163,8 +167,9 @@ class RendezvousWait : public JobEvents {
   void hint_at_loopback() {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
     if (!by_person() || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
-    output_.sink.hint(fmt::format("other hosts do not reach '{}': for them, name this host in '{}' on every node",
-                                  rendezvous.host, rendezvous.host_from));
+    output_.sink.hint(
+        fmt::format("start the others with the same '{}'; other hosts do not reach '{}': name this one there",
+                    rendezvous.host_from, rendezvous.host));
   }
 
   /// Others go where the name leads, and wait there as this node does here.

@@ -22,9 +22,9 @@ void SocketConnector::connect(Target target, std::function<void(Result)> done) {
         const bool is_unknown = is_answered && answer.text.empty();
         unknown_since_ = is_unknown ? std::optional(unknown_since_.value_or(steady_now())) : std::nullopt;
         if (is_answered && !is_unknown) return connect_to(answer.text);
-        finish({.is_unknown = is_unknown,
-                .trouble = is_unknown ? "there is no host '" + target_.host + "'"
-                                      : "no address of '" + target_.host + "' can be found"});
+        finish(
+            {.is_unknown = is_unknown,
+             .trouble = is_unknown ? no_such_host(target_.host) : "no address of '" + target_.host + "' can be found"});
       });
 }
 

@@ -14,6 +14,9 @@
 
 namespace lrun::launcher {
 
+/// Why a host is not reached that the name service does not know.
+inline std::string no_such_host(const std::string& host) { return "there is no host '" + host + "'"; }
+
 /// Makes one attempt at a time to connect to a host. A name is resolved in a child process with a deadline. Never
 /// blocks. One thread.
 class SocketConnector {
