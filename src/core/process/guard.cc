@@ -299,7 +299,7 @@ void Guard::begin_workers() const {
   note_heartbeat();
   const SteadyTime limit = steady_now() + kWorkersEndLimit;
   while (page_->ends_workers && steady_now() < limit && !has_died()) std::this_thread::sleep_for(kLook);
-  page_->ended_workers = false;
+  if (!page_->ends_workers) page_->ended_workers = false;  // else the new ones may be ended, too
 }
 
 bool Guard::has_ended_workers() const { return page_->ended_workers; }

@@ -117,5 +117,25 @@ TEST(Guard, ClosesTheConnectionOfAKilledLauncherWhenNothingOfItRunsAnyMore) {
   ::waitpid(guard, nullptr, 0);
 }
 
+/// \return the exit code of a launcher whose worker the guard has ended: 0 where that is forgotten with the next ones.
+int begin_again(Guard& guard) {
+  const pid_t worker = ::fork();
+  while (worker == 0) ::pause();
+  guard.begin_workers();  // the only heartbeat
+  ::waitpid(worker, nullptr, 0);
+  if (!guard.has_ended_workers()) return 1;
+  guard.begin_workers();
+  return guard.has_ended_workers() ? 2 : 0;
+}
+
+TEST(Guard, HasNotEndedTheWorkersThatBeginAfterIt) {
+  const pid_t guard = ::fork();
+  if (guard == 0) ::_exit(run_guarded({SIGTERM}, begin_again, {.heartbeat = Duration(1000)}));
+  int status = 0;
+  ::waitpid(guard, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 }  // namespace
 }  // namespace lrun
