@@ -199,6 +199,19 @@ bool begins_other_thread(std::string_view line) {
   return line.starts_with("Thread 0x") && line.ends_with(kMostRecentFirst);
 }
 
+constexpr std::string_view kMoreThreads = "...";  // faulthandler shows 100
+
+/// The header of the thread that crashed, from `first` on. Where a thread without Python has crashed, no thread is the
+/// current one, and the main thread comes last. The number of lines: it is not shown.
+std::size_t header_of_crashed_thread(const Lines& lines, std::size_t first) {
+  std::size_t header = lines.size();
+  for (std::size_t i = first; i < lines.size() && !begins_current_thread(lines[header]); ++i) {
+    if (lines[i] == kMoreThreads) return lines.size();
+    if (begins_current_thread(lines[i]) || begins_other_thread(lines[i])) header = i;
+  }
+  return header;
+}
+
 /// The frames of the thread that crashed, below its header: the innermost comes first.
 void add_crashed_thread(PrintedError& printed, const Lines& lines, std::size_t header) {
   std::size_t first = header + 1;
@@ -217,28 +230,23 @@ std::optional<FoundError> read_fatal_error(const Lines& lines, std::size_t named
   FoundError found{.line = named, .printed = {}, .most_after = FoundError::kNoLimit};
   found.printed.error = lines[named];
   found.printed.lines.emplace_back(lines[named]);
-  // Where a thread without Python has crashed, no thread is the current one, and the main thread comes last.
-  std::size_t header = lines.size();
-  for (std::size_t i = named + 1; i < lines.size() && !begins_current_thread(lines[header]); ++i) {
-    if (begins_current_thread(lines[i]) || begins_other_thread(lines[i])) header = i;
-  }
-  add_crashed_thread(found.printed, lines, header);
+  add_crashed_thread(found.printed, lines, header_of_crashed_thread(lines, named + 1));
   return found;
 }
 
 bool is_of_report(std::string_view line) {
   return line.empty() || line.starts_with(kIndentation) || line.ends_with(kMostRecentFirst) ||
-         line.starts_with("Extension modules: ");
+         line.starts_with("Extension modules: ") || line == kMoreThreads;
 }
 
 /// The kept lines may begin in the middle of such a report, as the stacks of many threads are long: then it is all of
 /// them.
 std::optional<FoundError> read_beheaded_report(const Lines& lines) {
-  std::size_t header = lines.size();
-  for (std::size_t i = 1; i < lines.size(); ++i) {  // the first line may be cut
+  constexpr std::size_t kFirst = 1;  // the line before it may be cut
+  for (std::size_t i = kFirst; i < lines.size(); ++i) {
     if (!is_of_report(lines[i])) return std::nullopt;
-    if (header == lines.size() && begins_current_thread(lines[i])) header = i;
   }
+  const std::size_t header = header_of_crashed_thread(lines, kFirst);
   if (header == lines.size()) return std::nullopt;
   FoundError found{.line = header, .printed = {}, .most_after = FoundError::kNoLimit};
   add_crashed_thread(found.printed, lines, header);

@@ -56,6 +56,12 @@ TEST(PrintedError, OfACrashInAThreadWithoutPythonAreLocatedWhereTheMainThreadWas
   const PrintedError words = find_printed_error(lines, false);
   EXPECT_EQ(words.error, "gloo::EnforceNotMet: [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 6");
   EXPECT_EQ(words.location, "gather.py:5");
+  const Lines without_the_beginning(lines.begin() + 5, lines.end());
+  EXPECT_EQ(find_printed_error(without_the_beginning, false).location, "gather.py:5") << "long stacks";
+  for (Lines more : {lines, without_the_beginning}) {
+    more.insert(more.end() - 2, "...");
+    EXPECT_EQ(find_printed_error(more, false).location, "") << "the main thread is not among the 100 that are shown";
+  }
 }
 
 TEST(PrintedError, OfACrashNameTheThreadAndSkipWhatIsNoFrame) {
