@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+
+#include "base/rank_list.h"
+#include "verdict/collective_name.h"
 
 namespace lrun::inline core {
 namespace {
@@ -58,6 +62,34 @@ std::string describe_places(std::vector<RankPlace> places) {
 
 bool all_wait_for_others(const std::vector<RankPlace>& places) {
   return std::all_of(places.begin(), places.end(), [](const RankPlace& place) { return place.waits_for_others; });
+}
+
+std::string hint_about_waiting(const std::vector<RankPlace>& places) {
+  std::set<std::string> operations;
+  std::vector<int> elsewhere;
+  bool one_each = true;
+  for (const RankPlace& place : places) {
+    if (place.waits_for_others) {
+      operations.insert(place.place.substr(0, place.place.find(' ')));
+    } else {
+      elsewhere.push_back(place.first_rank);
+      one_each = one_each && place.count == 1;
+    }
+  }
+  if (operations.empty()) return {};
+  if (operations.size() > 1) return "all ranks have to call the same operations in the same order";
+  const std::string& operation = *operations.begin();
+  if (!elsewhere.empty()) {
+    std::sort(elsewhere.begin(), elsewhere.end());
+    return fmt::format("every rank has to call '{}': see what keeps {} from it", operation,
+                       one_each ? ranks_text(elsewhere) : "the others");
+  }
+  if (operation == kInitProcessGroup) {
+    return "the program waits for more ranks: leave 'world_size', 'init_method' and MASTER_ADDR to lrun";
+  }
+  if (operation == "recv") return "each rank waits for a message that none sends";
+  return fmt::format("each rank has to call '{}' as often: compare the groups, and the sizes of their tensors",
+                     operation);
 }
 
 std::string describe_waiting(const std::vector<RankPlace>& places) {

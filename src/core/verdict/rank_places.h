@@ -31,6 +31,10 @@ std::string describe_places(std::vector<RankPlace> places);
 /// True without places.
 bool all_wait_for_others(const std::vector<RankPlace>& places);
 
+/// A hint what to look at where ranks wait for others that do not come. Other ranks may have ended, or were not seen.
+/// Empty where none waits. Pure.
+std::string hint_about_waiting(const std::vector<RankPlace>& places);
+
 /// 'rank 0 waits for it in all_reduce at train.py:5', '7 ranks wait for it in …': the place where most ranks wait.
 /// Empty without places, and when a rank is elsewhere: the others may wait for that one.
 std::string describe_waiting(const std::vector<RankPlace>& places);

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <set>
 #include <string_view>
 
 #include "base/rank_list.h"
 #include "verdict/collective_name.h"
+#include "verdict/rank_places.h"
 
 namespace lrun::launcher {
 namespace {
@@ -53,22 +53,22 @@ std::string hint_about_others(const std::vector<StackGroup>& groups) {
 }
 
 std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks& looks) {
-  std::set<std::string> operations;
-  for (const StackGroup& group : groups) operations.insert(group.place.substr(0, group.place.find(' ')));
-  if (operations.size() > 1) return "all ranks have to call the same operations in the same order";
-  if (operations.contains(std::string(kInitProcessGroup))) {
-    if (looks.none_in_store) {
-      return fmt::format(
-          "no rank uses this run's store ({}): remove from the program what sets MASTER_ADDR or MASTER_PORT, or "
-          "'init_method'",
-          looks.store_address);
-    }
-    return fmt::format(
-        "all {} ranks are there, and the program waits for more: leave 'world_size' out, or start as many with '-n'",
-        looks.now.size());
+  std::vector<RankPlace> places;
+  bool all_begin = true;
+  for (const StackGroup& group : groups) {
+    places.push_back({.place = group.place, .waits_for_others = true});
+    all_begin = all_begin && group.place.starts_with(kInitProcessGroup);
   }
-  if (operations.contains("recv")) return "each rank waits for a message that none sends";
-  return "all ranks are in it: compare the sizes of their tensors, and the groups";
+  if (!all_begin) return hint_about_waiting(places);
+  if (looks.none_in_store) {
+    return fmt::format(
+        "no rank uses this run's store ({}): remove from the program what sets MASTER_ADDR or MASTER_PORT, or "
+        "'init_method'",
+        looks.store_address);
+  }
+  return fmt::format(
+      "all {} ranks are there, and the program waits for more: leave 'world_size' out, or start as many with '-n'",
+      looks.now.size());
 }
 
 }  // namespace

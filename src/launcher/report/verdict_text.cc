@@ -222,18 +222,9 @@ std::string start_failure_text(const FailureRecord& record, const RunFactsForTex
 
 /// Ranks that wait for others are not at work.
 std::string hint_about_hang(const std::vector<RankPlace>& places) {
-  const auto waiting = std::ranges::find_if(places, &RankPlace::waits_for_others);
-  if (waiting == places.end()) {
-    return "if the ranks were at work, let them print more often, or give a longer '--hang-timeout'";
-  }
-  const auto elsewhere = std::ranges::find_if_not(places, &RankPlace::waits_for_others);
-  const std::string operation = waiting->place.substr(0, waiting->place.find(' '));
-  if (elsewhere == places.end()) {
-    return fmt::format("all ranks wait for each other: each has to call '{}' as often, in the same order and groups",
-                       terminal_safe(operation));
-  }
-  const std::string others = elsewhere->count > 1 ? "the others" : fmt::format("rank {}", elsewhere->first_rank);
-  return fmt::format("every rank has to call '{}': see what keeps {} from it", terminal_safe(operation), others);
+  const std::string hint = terminal_safe(hint_about_waiting(places));
+  return hint.empty() ? "if the ranks were at work, let them print more often, or give a longer '--hang-timeout'"
+                      : hint;
 }
 
 /// For a run that lrun stopped by a limit that may be the wrong one, or by a signal that came with something else.

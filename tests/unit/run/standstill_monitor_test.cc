@@ -103,7 +103,7 @@ TEST_F(StandstillMonitorTest, TellsOfAJobWhereTheRanksOfAllItsLaunchersWait) {
   watch(kSleeps);
   run_until([this] { return !sink.text().empty(); });
   EXPECT_THAT(sink.text(), AllOf(HasSubstr("no rank has moved for "), HasSubstr(": 4 ranks wait in all_reduce")));
-  EXPECT_THAT(sink.text(), HasSubstr("all ranks are in it"));
+  EXPECT_THAT(sink.text(), HasSubstr("each rank has to call 'all_reduce' as often"));
   const int before = asked;
   run_until([this, looks_before = looks] { return looks > looks_before; });
   EXPECT_EQ(asked, before) << "it has been told";

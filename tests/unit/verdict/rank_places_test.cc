@@ -42,5 +42,23 @@ TEST(RankPlaces, SayWhereMostWaitForOthers) {
   EXPECT_EQ(describe_places({}), "");
 }
 
+TEST(RankPlaces, SayWhatToLookAtWhereRanksWaitInVain) {
+  EXPECT_EQ(hint_about_waiting({}), "");
+  EXPECT_EQ(hint_about_waiting({running(0, "f")}), "");
+  EXPECT_EQ(hint_about_waiting({waiting(1, 0)}),
+            "each rank has to call 'all_reduce' as often: compare the groups, and the sizes of their tensors");
+  EXPECT_EQ(hint_about_waiting({waiting(1, 0), waiting(1, 1, "broadcast at train.py:7")}),
+            "all ranks have to call the same operations in the same order");
+  EXPECT_EQ(hint_about_waiting({waiting(2, 0, "recv at train.py:7")}), "each rank waits for a message that none sends");
+  EXPECT_EQ(hint_about_waiting({waiting(2, 0, "init_process_group at train.py:7")}),
+            "the program waits for more ranks: leave 'world_size', 'init_method' and MASTER_ADDR to lrun");
+  EXPECT_EQ(hint_about_waiting({waiting(2, 0), running(3, "f"), running(2, "g")}),
+            "every rank has to call 'all_reduce': see what keeps ranks 2-3 from it");
+  RankPlace several = running(2, "f");
+  several.count = 2;
+  EXPECT_EQ(hint_about_waiting({waiting(2, 0), several}),
+            "every rank has to call 'all_reduce': see what keeps the others from it");
+}
+
 }  // namespace
 }  // namespace lrun
