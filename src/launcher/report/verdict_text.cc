@@ -351,7 +351,7 @@ std::string stopping_text(const RunEnd& end, const FailureRecord* cause, Running
   const bool from_keyboard =
       end.kind == RunEnd::Kind::kInterrupted && end.signal_number == SIGINT && others.workers > 0;
   RunEnd told = end;
-  if (end.kind == RunEnd::Kind::kHang) told.who.clear();  // the stacks stand above
+  if (end.kind == RunEnd::Kind::kHang && end.is_ours()) told.who.clear();  // the stacks stand above
   return message_line(
       Severity::kNote,
       reason_text(told) + (what.empty() ? what : "; " + what) + (from_keyboard ? "; Ctrl-C again kills at once" : ""),

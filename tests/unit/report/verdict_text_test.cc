@@ -41,6 +41,15 @@ TEST(StoppingText, SaysHowToSkipTheWaitAfterCtrlC) {
             "lrun: note: received SIGINT; stopping 2 workers (up to 30s); Ctrl-C again kills at once\n");
 }
 
+TEST(StoppingText, OfAHangSaysWhereTheRanksWereOnNodesThatDidNotShowTheirStacks) {
+  RunEnd hang{.kind = RunEnd::Kind::kHang, .limit_ms = 10'000, .who = "rank 0 waits in recv"};
+  EXPECT_EQ(stopping_text(hang, nullptr, {0}, {}),
+            "lrun: note: no worker made progress for the 10s of --hang-timeout\n");
+  hang.node = "b";
+  EXPECT_EQ(stopping_text(hang, nullptr, {0}, {}),
+            "lrun: note: node b: no worker made progress for the 10s of --hang-timeout: rank 0 waits in recv\n");
+}
+
 TEST(StoppingText, NamesTheNodeOfASignalThatDidNotComeToAll) {
   RunEnd end{.kind = RunEnd::Kind::kInterrupted, .signal_number = SIGINT, .node = "b", .node_rank = 1};
   EXPECT_EQ(reason_text(end), "node b: received SIGINT");
