@@ -188,7 +188,7 @@ StackSample sample_from(const nlohmann::json& json) {
   sample.python = frames_from(json.at("python"));
   sample.native = frames_from(json.at("native"));
   sample.problems = json.at("problems").get<std::vector<std::string>>();
-  sample.alike = json.value("alike", std::vector<int>());
+  for (const auto& rank : json.value("alike", nlohmann::json::array())) sample.alike.push_back(json_integer(rank));
   sample.host = json.value("host", std::string());  // an older lrun lacks it
   for (const auto& thread : json.value("other_threads", nlohmann::json::array())) {
     sample.other_threads.push_back({thread.at("holds_gil").get<bool>(), frames_from(thread.at("python"))});

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "inspect/job_answers.h"
@@ -114,20 +116,24 @@ LauncherStacks StandstillMonitor::standing_still() const {
 void StandstillMonitor::heard(const std::string& answers) {
   if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
   TwoLooks world{.none_in_store = true, .store_address = store_address()};
-  const auto ranks = static_cast<std::size_t>(facts_.attempt.membership().world_size);
+  const int world_size = facts_.attempt.membership().world_size;
+  std::set<int> seen;
   Duration lasted = Duration::max();
   for (const std::string& answer : answers_of_job(answers)) {
-    const std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
+    std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
     if (!stacks) return;
     lasted = std::min(lasted, Duration(stacks->still_ms));
     world.none_in_store = world.none_in_store && !stacks->in_store;
-    for (const StackSample& sample : stacks->samples) {
-      if (world.now.size() + sample.alike.size() >= ranks) return;  // more than there are
-      world.now.push_back(sample);
-      for (const int rank : sample.alike) (world.now.emplace_back(sample)).rank = rank;
+    for (StackSample& sample : stacks->samples) {
+      std::vector<int> ranks = std::exchange(sample.alike, {});
+      ranks.insert(ranks.begin(), sample.rank);
+      for (const int rank : ranks) {
+        if (rank < 0 || rank >= world_size || !seen.insert(rank).second) return;  // no answers of one attempt
+        world.now.emplace_back(sample).rank = rank;
+      }
     }
   }
-  if (world.now.size() != ranks) return;
+  if (std::ssize(seen) != world_size) return;
   world.before = world.now;
   const std::optional<Standstill> found = find_standstill(world);
   if (!found || lasted < (found->is_for_good ? kJobPeriods : kPatiencePeriods) * facts_.period) return;
