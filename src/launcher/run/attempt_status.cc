@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -51,14 +51,19 @@ StepsDone steps_of(const Progress& progress) {
           .last_ms_ago = (nanoseconds(steady_now()) - progress.steady_ns) / kMillisecond};
 }
 
-/// The signal that lrun sent comes from no one else.
-std::string ending_of(const Worker& worker, const std::vector<FailureRecord>& records) {
+std::set<int> ranks_stopped_by_lrun(const std::vector<FailureRecord>& records) {
+  std::set<int> ranks;
+  for (const FailureRecord& record : records) {
+    if (record.cause == Cause::kStoppedByLrun) ranks.insert(record.rank);
+  }
+  return ranks;
+}
+
+/// A worker that lrun stopped is not told by its signal, which would look like somebody else's.
+std::string ending_of(const Worker& worker, const std::set<int>& stopped_by_lrun) {
   const auto& ended = worker.process.status();
   if (!ended) return {};
-  const bool is_stopped = std::any_of(records.begin(), records.end(), [&](const FailureRecord& record) {
-    return record.rank == worker.rank && record.cause == Cause::kStoppedByLrun;
-  });
-  return is_stopped ? "stopped by lrun" : ended->text();
+  return stopped_by_lrun.contains(worker.rank) ? "stopped by lrun" : ended->text();
 }
 
 std::string last_line_of(const LogRouter& logs, int local_rank) {
@@ -90,7 +95,7 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
   status.attempt = attempt.membership().attempt;
   status.phase = name_of(state.phase);
   status.suspended = state.suspended;
-  const std::vector<FailureRecord> records = attempt.supervisor().outcome().records;
+  const std::set<int> stopped_by_lrun = ranks_stopped_by_lrun(attempt.supervisor().records());
   for (std::size_t i = 0; i < attempt.workers().size(); ++i) {
     const Worker& worker = attempt.workers()[i];
     const auto& ended = worker.process.status();
@@ -98,7 +103,7 @@ RunStatus attempt_status(Attempt& attempt, const LogRouter& logs) {
                               .local_rank = worker.local_rank,
                               .pid = worker.process.pid(),
                               .running = !ended,
-                              .ending = ending_of(worker, records),
+                              .ending = ending_of(worker, stopped_by_lrun),
                               .last_line = last_line_of(logs, worker.local_rank),
                               .stopped = !ended && is_stopped(worker.process.pid()),
                               .quiet_ms = logs.quiet(worker.local_rank).value_or(Duration(-1)).count(),

@@ -69,6 +69,7 @@ class Supervisor {
   void check_finished();
 
   [[nodiscard]] const SupervisionState& state() const { return state_; }
+  [[nodiscard]] const std::vector<FailureRecord>& records() const { return records_; }
   [[nodiscard]] RunOutcome outcome() const { return {state_.end, records_, places_}; }
   /// A worker did not end when it was killed, and lrun waits for it no longer.
   [[nodiscard]] bool gave_up() const;
