@@ -84,7 +84,7 @@ class RendezvousWait : public JobEvents {
   void waiting(const std::string& text) override {
     last_told_ = text;
     if (!speaks_for_job(plan_) || !told_.is_worth_a_line(text)) return;
-    output_.sink.note(fmt::format("{}{}: {}{}", waits_for_others(), by_person() ? " at " + text_of(endpoint()) : "",
+    output_.sink.note(fmt::format("{}{}: {}{}", waits_for_others(), may_be_known() ? " at " + text_of(endpoint()) : "",
                                   text, time_left()));
     if (plan_.rendezvous->may_be_elsewhere && !own_place_) look_for_own_place();
     hint_at_loopback();
@@ -119,8 +119,8 @@ class RendezvousWait : public JobEvents {
  private:
   [[nodiscard]] int port() const { return plan_.rendezvous->port; }
   [[nodiscard]] Endpoint endpoint() const { return {plan_.rendezvous->host, port()}; }
-  /// The endpoint is one that a person may know, and no head has chosen it.
-  [[nodiscard]] bool by_person() const {
+  /// A person may know the endpoint: neither a head has chosen it, nor a tool that starts a launcher for each rank.
+  [[nodiscard]] bool may_be_known() const {
     return plan_.rendezvous->listener < 0 && !plan_.rendezvous->of_ranks && output_.head == nullptr;
   }
   [[nodiscard]] std::string waits_for_others() const {
@@ -152,7 +152,7 @@ class RendezvousWait : public JobEvents {
   /// The place was typed on each node, and nothing but the user's eye can compare them.
   void hint_at_endpoint() {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
-    const bool is_typed = by_person() && rendezvous.etcd.empty() && rendezvous.host_from.starts_with('-');
+    const bool is_typed = may_be_known() && rendezvous.etcd.empty() && rendezvous.host_from.starts_with('-');
     if (!is_typed || rendezvous.leaves_endpoint || std::exchange(told_endpoint_, true)) return;
     if (job_.last_error() == no_such_host(rendezvous.host)) {
       return output_.sink.hint(fmt::format("check the name '{}' in '{}'", rendezvous.host, rendezvous.host_from));
@@ -166,7 +166,7 @@ class RendezvousWait : public JobEvents {
   /// Nodes on this host find each other at its loopback address, and no others do.
   void hint_at_loopback() {
     const RendezvousPlan& rendezvous = *plan_.rendezvous;
-    if (!by_person() || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
+    if (!may_be_known() || loopback_address_of(rendezvous.host).empty() || std::exchange(told_loopback_, true)) return;
     output_.sink.hint(
         fmt::format("start the others with the same '{}'; other hosts do not reach '{}': name this one there",
                     rendezvous.host_from, rendezvous.host));

@@ -28,7 +28,7 @@ RunEnding::Facts ending_facts(const NodeLauncher::Facts& facts) {
           .executable = facts.start.from_here(facts.start.executable.path)};
 }
 
-/// That can answer.
+/// The nodes of the job that can answer `lrun stack`.
 int nodes_of(const AttemptLoop& attempts) {
   const JobObserver* const job = attempts.job();
   return job == nullptr || job->is_alone() ? 1 : std::max(0, job->strength().others) + 1;

@@ -122,7 +122,8 @@ bool is_missing(const std::filesystem::path& path, const LaunchPlan& plan) {
   return ::access(file_of(path, plan).c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
-/// For a program beside the folder that lrun was typed in. Other nodes of the job read it, too.
+/// For a program beside the folder that lrun was typed in. Other nodes show it, too, so it names
+/// this node's folder.
 std::string advice_about_folder_above(const std::string& typed, const LaunchPlan& plan) {
   std::error_code gone;
   const bool is_name = typed.find('/') == std::string::npos && plan.setup.folder.value.empty();

@@ -59,7 +59,7 @@ class EtcdClient {
   /// Why the last attempt failed; empty: none has since there was an answer.
   [[nodiscard]] const std::string& last_error() const { return last_error_; }
   /// No etcd has ever answered, and connections are refused: requests fail after Options::start.
-  [[nodiscard]] bool is_refused() const { return endpoints_.refuse(); }
+  [[nodiscard]] bool is_refused() const { return endpoints_.are_refused(); }
 
  private:
   using Failure = EtcdEndpoints::Failure;

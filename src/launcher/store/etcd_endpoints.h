@@ -43,8 +43,8 @@ class EtcdEndpoints {
   void answered();
   /// The current one has not. \return false: it is of no use to go on.
   bool failed(Failure failure, SteadyTime now);
-  /// All of them refuse connections, and none has ever answered: failed() is false soon.
-  [[nodiscard]] bool refuse() const { return refused_since_ && !has_answered_; }
+  /// None has ever answered, and those that were asked refuse connections.
+  [[nodiscard]] bool are_refused() const { return refused_since_ && !has_answered_; }
   /// Another one is asked. \return true: all of them have failed since the last time that this was true
   bool next();
 

@@ -43,7 +43,7 @@ TEST(EtcdEndpoints, HaveATimeToStartInWhichTheyMayRefuse) {
   EtcdEndpoints endpoints = members(1, 10s);
   EXPECT_TRUE(endpoints.failed(Failure::kRefused, kAsked));
   EXPECT_TRUE(endpoints.failed(Failure::kRefused, kAsked + 9s));
-  EXPECT_TRUE(endpoints.refuse());
+  EXPECT_TRUE(endpoints.are_refused());
   EXPECT_FALSE(endpoints.failed(Failure::kRefused, kAsked + 10s));
   EtcdEndpoints slow = members(1, 10s);
   EXPECT_TRUE(slow.failed(Failure::kRefused, kAsked));
@@ -53,7 +53,7 @@ TEST(EtcdEndpoints, HaveATimeToStartInWhichTheyMayRefuse) {
   known.answered();
   EXPECT_TRUE(known.failed(Failure::kRefused, kAsked));
   EXPECT_TRUE(known.failed(Failure::kRefused, kAsked + 1h)) << "it is being started again";
-  EXPECT_FALSE(known.refuse());
+  EXPECT_FALSE(known.are_refused());
   EXPECT_TRUE(members(1).failed(Failure::kRefused, kAsked + 1h)) << "there is no such limit";
 }
 
