@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "process/program_path.h"
 #include "support/beside.h"
@@ -152,6 +154,25 @@ TEST(Stack, SaysThatARunWaitsToStartAgain) {
   EXPECT_THAT(status.out(), HasSubstr("stopped by lrun"));
   first.signal(SIGTERM);
   first.wait();
+}
+
+TEST(Stack, AsksNoLeaderThatIsLost) {
+  Job job({"--num_nodes", "3", "--max-restarts", "1"});
+  std::vector<LrunProcess*> nodes;
+  for (const char* const rank : {"0", "1", "2"}) {
+    nodes.push_back(&job.start({"--node-rank", rank}, {"sh", "-c", "echo ready; exec sleep 1000"}));
+  }
+  for (LrunProcess* const node : nodes) ASSERT_TRUE(node->wait_for("ready")) << node->err();
+  nodes[0]->signal(SIGKILL);
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    Beside stack(*nodes[1], {"stack", "--brief"});
+    stack.wait();
+    said = stack.err() + stack.out();
+    return contains(said, "waiting for other nodes to start again") && !contains(said, "in time");
+  })) << said;
+  for (LrunProcess* const node : {nodes[1], nodes[2]}) node->signal(SIGTERM);
+  for (LrunProcess* const node : {nodes[1], nodes[2]}) node->wait();
 }
 
 TEST(Stack, TakesProcessesInsteadOfARun) {

@@ -159,7 +159,7 @@ void JobObserver::stop(const std::string& text) {
 void JobObserver::lost(const std::string& node, const std::string& how, std::int64_t heard_ns,
                        const std::string& spare) {
   if (state_ == State::kDone) return;
-  ++round_.lost;
+  if (!round_.leader_is_lost || node != membership_.leader_name) ++round_.lost;  // counted in leaderless()
   const std::vector<std::string>& names = membership_.first_names;  // launchers of one host may have one name
   const bool is_first = node == names.front() && std::count(names.begin(), names.end(), node) == 1;
   round_.first_is_gone = round_.first_is_gone || is_first;
@@ -178,6 +178,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
   round_.first_is_gone = round_.first_is_gone || membership_.leader == 0;
+  if (membership_.leader && !std::exchange(round_.leader_is_lost, true)) ++round_.lost;
   stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = how + "; the remaining nodes meet again", .node = "meeting"},
                 how, heard_ns);
 }

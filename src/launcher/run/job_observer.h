@@ -77,6 +77,7 @@ class JobObserver : public PassingObserver, private JobEvents {
     std::optional<NodeLoss> loss;              ///< of the first node that was lost, in this attempt or since
     std::string loss_text;                     ///< the same, without what follows from it
     int lost = 0;                              ///< number of this attempt's nodes that were lost
+    bool leader_is_lost = false;               ///< and is counted in `lost`
     bool first_is_gone = false;                ///< node rank 0, or nobody reads what it says
     std::optional<FailureRecord> their_cause;  ///< why another node stops
     std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it does not stop

@@ -47,7 +47,7 @@ class JobObserverTest : public ::testing::Test {
 
   JobObserver& observer() {
     if (!observer_) {
-      observer_.emplace(job, membership_of(3), plan, next,
+      observer_.emplace(job, start, plan, next,
                         JobObserver::Calls{.stop =
                                                [this](const RunEnd& end, bool victim) {
                                                  stopped = end;
@@ -87,6 +87,7 @@ class JobObserverTest : public ::testing::Test {
   }
 
   RendezvousPlan plan;
+  Membership start = membership_of(3);
   FakeJob job;
   LastStop next;
   RunEnd stopped;
@@ -198,6 +199,17 @@ TEST_F(JobObserverTest, ALostLeaderStopsTheRoundUntilTheOthersMeetAgain) {
   others().leaderless("the leader is lost", 7);
   EXPECT_EQ(stopped.kind, Kind::kNodeLost);
   EXPECT_FALSE(observer().is_alone());
+}
+
+TEST_F(JobObserverTest, ALostLeaderIsCountedOnce) {
+  start.leader = 1;
+  start.leader_name = "n1";
+  others().leaderless("the leader is lost", 7);
+  EXPECT_EQ(observer().strength().others, 1);
+  others().lost("n1", "silence for 5s", 7, "");
+  EXPECT_EQ(observer().strength().others, 1);
+  others().lost("n2", "silence for 5s", 7, "");
+  EXPECT_EQ(observer().strength().others, 0);
 }
 
 TEST_F(JobObserverTest, ANewNodeStopsARoundThatRuns) {
