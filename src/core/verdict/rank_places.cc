@@ -1,3 +1,5 @@
+// In: where ranks were when the launcher looked. Out: a sentence about it, and a hint what to look at. Called for the
+// verdict, for notes about hangs and for `lrun stack`.
 #include "verdict/rank_places.h"
 
 #include <fmt/format.h>
