@@ -25,6 +25,8 @@ constexpr std::string_view kMissingVariable =
 constexpr std::string_view kOwnRendezvous =
     "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets";
 constexpr std::string_view kWindowsLineEnds = "the script has Windows line ends: 'dos2unix' fixes them";
+constexpr std::string_view kNoRoom =
+    "the host has no room for it: load a part in each rank, or use fewer workers; 'ulimit -v' may be the limit, too";
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
      "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
@@ -109,9 +111,9 @@ constexpr HintRule kRules[] = {
      "the memlock limit is too low for InfiniBand: run 'ulimit -l unlimited'"},
     {"host-memory", "DefaultCPUAllocator: can't allocate memory", "",
      "the host has no room for a tensor of this size: check its shape, and use a smaller batch or fewer workers"},
-    {"host-memory", "std::bad_alloc", "", "the host is out of memory, or 'ulimit -v' is too low"},
-    {"host-memory", "MemoryError", "", "the host is out of memory, or 'ulimit -v' is too low"},
-    {"host-memory", "Cannot allocate memory", "", "the host is out of memory, or 'ulimit -v' is too low"},
+    {"host-memory", "std::bad_alloc", "", kNoRoom},
+    {"host-memory", "MemoryError", "", kNoRoom},
+    {"host-memory", "Cannot allocate memory", "", kNoRoom},
     {"data-loader-gone", "/multiprocessing/connection.py", "",
      "a process that the program started, often a data loader's worker, is gone: lack of memory kills them, too"},
     {"shadowed-torch", "module 'torch' has no attribute ", "",
@@ -129,6 +131,10 @@ constexpr HintRule kRules[] = {
      "'-m' takes the name of a module, without '.py'; a module of one file has no parts behind a dot"},
     {"module-is-a-file", "Error while finding module specification for ", "Try using '",
      "'-m' takes the name of a module, with dots and without '/' and '.py'; or leave '-m' out"},
+    {"shadowed-module", "No module named '", "' is not a package",
+     "a file of that name hides the package: rename it; python3 -c 'import NAME; print(NAME.__file__)' shows which"},
+    {"module-lrun", "No module named 'lrun'", "",
+     "lrun is no module of Python: a program reads RANK, LOCAL_RANK and WORLD_SIZE, or calls init_process_group()"},
     {"missing-module", "No module named '", "",
      "install it for the Python that runs the program, or put its folder on PYTHONPATH; 'which python3' shows which "
      "one runs"},

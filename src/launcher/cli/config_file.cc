@@ -220,7 +220,8 @@ bool is_of_program(const std::string& path) {
   const bool beyond_ascii = rest.starts_with('%') && !rest.starts_with("%25");
   const std::string description = from_ascii(error.description());
   const auto hint = [&]() -> std::string {
-    if (ascii.find("compute_environment:") != std::string_view::npos) {
+    constexpr std::array<std::string_view, 3> kOfAccelerate{"compute_environment:", "num_processes:", "num_machines:"};
+    if (std::ranges::any_of(kOfAccelerate, [&](auto key) { return ascii.find(key) != std::string_view::npos; })) {
       return "it is accelerate's: write '-n' for the workers of a node, and '--num-nodes' for its 'num_machines'";
     }
     if (!is_of_program(path)) return hint_about_line(line, at.column - 1, description);

@@ -186,7 +186,8 @@ constexpr ForeignName kForeignNames[] = {
     {"--display-map", "--dry-run"},
     {"-bynode", "leave it out: hosts are filled one after another"},
     {"-npernode", "--nproc-per-node"},
-    {"-i", "'--stdin' gives rank 0 lrun's input, and '--debug-rank 0' the terminal; ssh's key: \"--ssh 'ssh -i KEY'\""},
+    {"-i",
+     "ssh's key stands in \"--ssh 'ssh -i KEY'\"; '--stdin' gives rank 0 lrun's input, '--debug-rank 0' the terminal"},
     {"-D", "--chdir"},
     {"--jobid", kOfStep},
     {"--overlap", kOfStep},
@@ -215,8 +216,8 @@ constexpr ForeignName kForeignNames[] = {
     {"--constraint", kOfSlurm},
     {"--partition", kOfSlurm},
     {"-p",
-     "a partition is given to sbatch, salloc or srun, and a port of ssh in \"--ssh 'ssh -p 2222'\"; '-n' is the number "
-     "of workers"},
+     "a port of ssh stands in \"--ssh 'ssh -p 2222'\", and a partition is given to sbatch, salloc or srun; '-n' is the "
+     "number of workers"},
     {"--usage", "-h"},
     {"-?", "-h"},
     {"-V", "--version"},

@@ -118,7 +118,8 @@ constexpr Flag kOutputFlags[] = {
      .noun = "output mode",
      .default_value = "prefix",
      .apply = set_choice<kConsoleModes, &LaunchRequest::output, &OutputRequest::console>,
-     .hint = "'quiet' prints no lines of workers, and '--log-dir DIR' keeps them in files of that folder"},
+     .hint =
+         "'--log-dir DIR' keeps the lines of each worker in a file, '> FILE' behind the line all; 'quiet' prints none"},
     {.name = "timestamps",
      .group = FlagGroup::kOutput,
      .details = "Begin every line on the console with the local time at which it was read. Log files do not change.",

@@ -15,7 +15,9 @@ namespace lrun::launcher {
 
 void refuse(const GivenValue& given, const std::string& problem, const std::string& hint) {
   const std::string pasted = hint_about_pasted_blank(given.text);
-  throw UserError(given.quoted() + ": " + problem, pasted.empty() ? hint : pasted);
+  const bool is_empty = given.text.empty() && given.source == Source::kFlag;
+  const std::string_view begin = is_empty ? "is a variable empty? " : "";
+  throw UserError(given.quoted() + ": " + problem, pasted.empty() ? std::string(begin) + hint : pasted);
 }
 
 void refuse_program_as_value(const GivenValue& given) {

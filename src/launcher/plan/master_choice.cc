@@ -233,7 +233,7 @@ void choose_master(const LaunchRequest& request, const AllocatedNode& this_host,
   plan.warnings.insert(plan.warnings.end(), warnings.begin(), warnings.end());
   if (const Setting<int>& rank = request.rendezvous.node_rank; rank.value >= plan.num_nodes + request.spares.value) {
     throw UserError("'" + as_written(rank) + "': there is no such node",
-                    plan.num_nodes == 1 ? "this run has one node; '--num-nodes' says how many"
+                    plan.num_nodes == 1 ? "this run has one node: for two write '--num-nodes 2' on both"
                                         : "this run has the node ranks 0 to " + std::to_string(plan.num_nodes - 1));
   }
   check_endpoints(request.rendezvous);
@@ -258,7 +258,10 @@ void require_endpoint(const LaunchPlan& plan, const LaunchRequest& request, cons
   throw UserError(
       "no rendezvous endpoint for " + std::to_string(plan.num_nodes) + " nodes" +
           (is_on_line ? "" : ", which '" + request.num_nodes.origin + "' asks for"),
-      named.empty()
+      source == Source::kEnvironment && named.empty()
+          ? fmt::format("'unset {}' for one node; else, on every node, write '--rdzv-endpoint HOST:29500'",
+                        request.num_nodes.origin)
+      : named.empty()
           ? fmt::format(
                 "for {0} workers on this host write '-n {0}'; else, on every node, '--rdzv-endpoint HOST:29500' "
                 "with the name of one",

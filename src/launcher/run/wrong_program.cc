@@ -418,9 +418,8 @@ std::string hint_about_failed_launcher(const std::vector<std::string>& argv) {
 std::string warn_of_launcher(const std::vector<std::string>& command, int world_size) {
   const std::string word = launcher_word(command);
   if (!is_launcher(word) && !(world_size > 1 && is_any_of(kOtherLaunchers, word))) return {};
-  return fmt::format(
-      "each worker starts '{}', which starts workers of its own: without it, lrun takes its options and starts them",
-      word);
+  return fmt::format("each worker starts '{}', which starts ranks of its own; {}", word,
+                     hint_about_failed_launcher(command));
 }
 
 }  // namespace lrun::launcher

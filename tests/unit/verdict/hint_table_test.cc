@@ -40,6 +40,8 @@ constexpr Example kExamples[] = {
     {"collective-mismatch",
      "[enforce fail at gloo/transport/tcp/pair.cc:456] op.preamble.length <= op.nbytes. 8 vs 4. Received data size"},
     {"no-space", "RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 704 vs 598"},
+    {"shadowed-module", "ModuleNotFoundError: No module named 'torch.distributed'; 'torch' is not a package"},
+    {"module-lrun", "ModuleNotFoundError: No module named 'lrun'"},
     {"gloo-interface", "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:84] ifa != nullptr."},
     {"address-in-use", "port: 29500, code: -98, name: EADDRINUSE, message: address already in use"},
     {"address-in-use", "OSError: [Errno 98] Address already in use"},
