@@ -110,7 +110,7 @@ TEST_P(LostWaker, LeavesNothingWhereAnotherProcessIsKilled) {
   ASSERT_TRUE(lrun.wait_for("[0] ready")) << lrun.err();
   const pid_t launcher = lrun.launcher_pid();
   const pid_t waker = lrun.waker_pid();
-  if (waker < 0) GTEST_SKIP() << "there are no pidfds here";
+  if (waker == kNoProcess) GTEST_SKIP() << "there are no pidfds here";
   const auto stop = [](pid_t pid) {
     ::kill(pid, SIGSTOP);
     return eventually([pid] { return process_state(pid) == 'T'; });
@@ -119,7 +119,7 @@ TEST_P(LostWaker, LeavesNothingWhereAnotherProcessIsKilled) {
     ASSERT_TRUE(stop(waker));
   } else {
     ::kill(waker, SIGKILL);
-    ASSERT_TRUE(eventually([&] { return lrun.waker_pid() < 0; }));
+    ASSERT_TRUE(eventually([&] { return lrun.waker_pid() == kNoProcess; }));
   }
   if (other_is_stopped) {
     ASSERT_TRUE(stop(killed == Process::kGuard ? launcher : lrun.pid()));

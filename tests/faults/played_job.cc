@@ -134,13 +134,13 @@ class Play {
       case Kind::kKillAll:
         launcher.killed = true;
         process.signal(SIGSTOP);  // the guard would end by itself between the two
-        if (inner > 0) ::kill(inner, SIGKILL);
+        ::kill(inner, SIGKILL);
         return process.signal(SIGKILL);
       case Kind::kKillGuard:
         launcher.killed = true;
         return process.signal(SIGKILL);
       case Kind::kKillLauncher:
-        if (inner > 0 && ::kill(inner, SIGKILL) == 0) launcher.killed = true;
+        if (::kill(inner, SIGKILL) == 0) launcher.killed = true;
         return;
       case Kind::kKillWorker:
         if (const auto workers = process.workers(); !workers.empty()) ::kill(workers.front(), SIGKILL);
@@ -149,7 +149,7 @@ class Play {
         launcher.terminated = true;
         return process.signal(SIGTERM);
       case Kind::kStopLauncher:
-        if (inner > 0) ::kill(inner, SIGSTOP);
+        ::kill(inner, SIGSTOP);
         return process.signal(SIGSTOP);
       case Kind::kStopNode:
         return signal_all(process, SIGSTOP);

@@ -113,7 +113,7 @@ class Play {
     if (plan_.when_ready && !wait_for_all()) return complain("the workers were not ready in time");
     for (const Deed& deed : plan_.deeds) {
       (void)lrun_.read_until([begin = Clock::now(), &deed] { return Clock::now() - begin >= deed.after; });
-      if (launcher_ <= 0) launcher_ = lrun_.launcher_pid();
+      if (launcher_ == kNoProcess) launcher_ = lrun_.launcher_pid();
       if (deed.target == Deed::Target::kConsole) {
         lrun_.close_stdout();
       } else if (deed.target == Deed::Target::kRunFolder) {
@@ -135,10 +135,10 @@ class Play {
     if (deed.target == Deed::Target::kGuard) return lrun_.pid();
     // Known from its parent, and still there when that one is gone.
     (void)eventually([&] {
-      if (launcher_ <= 0) launcher_ = lrun_.launcher_pid();
-      return launcher_ > 0 || has_ended();
+      if (launcher_ == kNoProcess) launcher_ = lrun_.launcher_pid();
+      return launcher_ != kNoProcess || has_ended();
     });
-    return launcher_ > 0 && lrun_.is_process(launcher_) ? launcher_ : -1;
+    return lrun_.is_process(launcher_) ? launcher_ : -1;
   }
 
   /// Everything must be gone a second after lrun, but on a loaded machine.
@@ -201,7 +201,7 @@ class Play {
   PlayedRun played_;
   LrunProcess lrun_;
   Clock::time_point began_;
-  pid_t launcher_ = -1;
+  pid_t launcher_ = kNoProcess;
   bool ends_right_ = false;
 };
 

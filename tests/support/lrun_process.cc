@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <sstream>
+#include <system_error>
 #include <thread>
 
 #include "process/waker.h"
@@ -158,6 +160,7 @@ LrunProcess::LrunProcess(std::vector<std::string> arguments, const Options& opti
     ::execvpe(argv.front(), argv.data(), envp.data());
     ::_exit(99);
   }
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (options.terminal) {
     ::fcntl(terminal, F_SETFD, FD_CLOEXEC);
     err_fd_ = Fd(terminal);
@@ -261,13 +264,13 @@ std::vector<pid_t> LrunProcess::children() const { return living_children(pid_);
 pid_t LrunProcess::launcher_pid() const {
   std::vector<pid_t> children = living_children(pid_);
   std::erase_if(children, [](pid_t pid) { return program_name(pid) == kWakerName; });
-  return children.empty() ? -1 : children.front();
+  return children.empty() ? kNoProcess : children.front();
 }
 
 pid_t LrunProcess::waker_pid() const {
   const std::vector<pid_t> children = living_children(pid_);
   const auto waker = std::ranges::find(children, kWakerName, program_name);
-  return waker == children.end() ? -1 : *waker;
+  return waker == children.end() ? kNoProcess : *waker;
 }
 
 bool LrunProcess::is_process(pid_t pid) const {

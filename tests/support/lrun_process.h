@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,9 @@ inline constexpr auto kPatience = 60s;
 
 /// Waits for a condition that an event outside this process makes true. \return false when patience ended.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds limit = kPatience);
+
+/// The id of a process that is not there. kill() refuses it; -1 would be every process of the user.
+inline constexpr pid_t kNoProcess = std::numeric_limits<pid_t>::max();
 
 struct LrunEnd {
   bool exited = false;
@@ -69,9 +73,9 @@ class LrunProcess {
   [[nodiscard]] std::filesystem::path run_folder() const;
   /// Of lrun's outer process: the launcher, the waker, and what it has adopted.
   [[nodiscard]] std::vector<pid_t> children() const;
-  /// The inner process of the two that lrun is.
+  /// The inner process of the two that lrun is; kNoProcess: it is not there.
   [[nodiscard]] pid_t launcher_pid() const;
-  /// The one that continues the other two; -1: there is none.
+  /// The one that continues the other two; kNoProcess: there is none.
   [[nodiscard]] pid_t waker_pid() const;
   /// Living processes of this run but lrun's own.
   [[nodiscard]] std::vector<pid_t> workers() const;
@@ -85,7 +89,7 @@ class LrunProcess {
 
   TemporaryFolder state_;
   std::string mark_;
-  pid_t pid_ = -1;
+  pid_t pid_ = kNoProcess;
   bool reaped_ = false;
   LrunEnd end_;
   Fd out_fd_;
