@@ -79,21 +79,24 @@ TEST_F(Cgroup, GoesAfterKillOfTheLauncher) {
   EXPECT_FALSE(fs::exists(folder_of(lrun)));
 }
 
-/// Kills guard and launcher so that neither can clean up.
-void kill_both(LrunProcess& lrun) {
+/// Kills guard and launcher so that neither can clean up. \return false: the waker had continued the guard, which did
+[[nodiscard]] bool kill_both(LrunProcess& lrun) {
   const pid_t launcher = lrun.launcher_pid();
   lrun.signal(SIGSTOP);
   EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));  // else it may see the launcher die
   ::kill(launcher, SIGKILL);
   lrun.signal(SIGKILL);
-  EXPECT_EQ(lrun.wait().signal_number, SIGKILL);
+  return lrun.wait().signal_number == SIGKILL;
 }
 
 TEST_F(Cgroup, GoesAfterKillOfBoth) {
-  LrunProcess lrun({"-n", "1", "sh", "-c", kWithDaemon});
-  ASSERT_TRUE(lrun.wait_for("[0] ready"));
-  const fs::path folder = folder_of(lrun);
-  kill_both(lrun);
+  fs::path folder;
+  ASSERT_TRUE(eventually([&] {
+    LrunProcess lrun({"-n", "1", "sh", "-c", kWithDaemon});
+    EXPECT_TRUE(lrun.wait_for("[0] ready"));
+    folder = folder_of(lrun);
+    return kill_both(lrun);
+  }));
   EXPECT_TRUE(eventually([&] { return !fs::exists(folder); }));
 }
 
@@ -105,8 +108,7 @@ TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
     EXPECT_TRUE(lrun->wait_for("[0] ready"));
     folder = folder_of(*lrun);
     EXPECT_EQ(::kill(lrun->waker_pid(), SIGKILL), 0);
-    kill_both(*lrun);
-    return fs::exists(folder);
+    return kill_both(*lrun) && fs::exists(folder);
   };
   ASSERT_TRUE(eventually(killed_together));
   EXPECT_TRUE(eventually([&] {  // one of them; what was killed may take its time on a busy machine

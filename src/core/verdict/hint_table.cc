@@ -26,7 +26,7 @@ constexpr std::string_view kOwnRendezvous =
     "leave init_method out: then RANK, WORLD_SIZE and the address are those that lrun sets";
 constexpr std::string_view kWindowsLineEnds = "the script has Windows line ends: 'dos2unix' fixes them";
 constexpr std::string_view kNoRoom =
-    "the host has no room for it: load a part in each rank, or use fewer workers; 'ulimit -v' may be the limit, too";
+    "the host is out of memory: load a part in each rank, or use fewer workers; 'ulimit -v' may be the limit, too";
 constexpr HintRule kRules[] = {
     {"cuda-out-of-memory", "CUDA out of memory", "",
      "the GPU is out of memory: use a smaller batch; 'nvidia-smi' shows what else uses it"},
