@@ -105,8 +105,8 @@ struct LaunchPlan {
   bool isolate_gpus = false;
   Setting<Binding> bind{Binding::kNone};
   std::vector<std::string> warnings;  ///< one line each, printed before the start
-  std::string program_hint;           ///< about PROGRAM, for the end of a run that did not succeed; empty: none
   std::vector<std::string> notes;     ///< the same
+  std::string program_hint;           ///< about PROGRAM, for the end of a run that did not succeed; empty: none
 
   bool operator==(const LaunchPlan&) const = default;
 };

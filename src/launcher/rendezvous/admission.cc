@@ -55,9 +55,6 @@ constexpr const char* kApartHint =
     "for two jobs, use a different port in '--rdzv-endpoint'; for one job, give all nodes the same '--rdzv-id'";
 constexpr const char* kProgramsHint =
     "start the same program on every node, or give others a '--role'; a second job needs another '--rdzv-endpoint'";
-constexpr const char* kNamedProgramsHint =
-    "start the same program on every node, or give others a '--role'; a second job needs another '--rdzv-endpoint', "
-    "with etcd another '--rdzv-id'";
 constexpr const char* kArgumentsHint =
     "give it the same arguments on every node, or all nodes one '--rdzv-id'; a second job needs another "
     "'--rdzv-endpoint'";
@@ -77,9 +74,8 @@ bool has_name(const JoinRecord& record) { return !record.run_name.empty() && rec
 
 Rejection another_job(const JoinRecord& record, const JoinRecord& other) {
   const bool named = has_name(record);
-  const char* const hint = named                             ? kNamedProgramsHint
-                           : record.program != other.program ? kProgramsHint
-                                                             : kArgumentsHint;
+  std::string hint = named || record.program != other.program ? kProgramsHint : kArgumentsHint;
+  if (named) hint += ", with etcd another '--rdzv-id'";
   return {(named ? "another job named '" + record.run_name + "' uses this rendezvous: "
                  : "another job uses this rendezvous: ") +
               difference_of_commands(record, other),

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/small_file.h"
-#include "base/split.h"
 #include "process/descendants.h"
 
 namespace lrun::launcher {
@@ -18,19 +17,17 @@ constexpr Duration kToEnd(200);
 constexpr Duration kPause(10);
 
 /// Empty: it has ended, or is no program of its own.
-std::string own_command_of(pid_t pid, const std::vector<std::string>& worker) {
+std::string own_command_of(pid_t pid, const std::string& worker) {
   constexpr std::size_t kMostBytes = 4096;
   std::string words = read_small_file(fmt::format("/proc/{}/cmdline", pid), kMostBytes).value_or("");
-  std::string of_worker;
-  for (const std::string& word : worker) of_worker.append(word).push_back('\0');
   const bool is_helper = words.find("multiprocessing") != std::string::npos;
-  if (is_helper || words == of_worker) return {};
+  if (is_helper || words == worker) return {};
   while (words.ends_with('\0')) words.pop_back();
   std::replace(words.begin(), words.end(), '\0', ' ');
   return words;
 }
 
-std::string first_own_command(const std::vector<std::string>& worker, pid_t spared) {
+std::string first_own_command(const std::string& worker, pid_t spared) {
   for (const pid_t pid : all_descendants()) {
     if (pid == spared) continue;
     if (std::string command = own_command_of(pid, worker); !command.empty()) return command;
@@ -41,11 +38,13 @@ std::string first_own_command(const std::vector<std::string>& worker, pid_t spar
 }  // namespace
 
 std::string program_left_behind(const std::vector<std::string>& worker, pid_t spared) {
+  std::string line;  // of the worker, as /proc has it
+  for (const std::string& word : worker) line.append(word).push_back('\0');
   const SteadyTime limit = steady_now() + kToEnd;
-  std::string command = first_own_command(worker, spared);
+  std::string command = first_own_command(line, spared);
   while (!command.empty() && steady_now() < limit) {
     std::this_thread::sleep_for(kPause);
-    command = first_own_command(worker, spared);
+    command = first_own_command(line, spared);
   }
   return command;
 }

@@ -100,9 +100,10 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   } catch (const std::system_error& error) {
     const bool taken = error.code() == std::errc::address_in_use;
     const PortConflict port =
-        taken ? explain_port_conflict(plan, job_secret(environment), error.what()) : PortConflict{error.what(), ""};
-    sink.error(port.what);
-    leave_error_file(environment, std::string_view(port.what), sink);
+        taken ? explain_port_conflict(plan, job_secret(environment), error.what()) : PortConflict();
+    const std::string what = taken ? port.what : error.what();
+    sink.error(what);
+    leave_error_file(environment, std::string_view(what), sink);
     if (taken) sink.hint(port.hint);
     if (error.code() == std::errc::resource_unavailable_try_again) {
       sink.hint("the number of processes is limited: see 'ulimit -u' and the cgroup's pids.max");

@@ -81,8 +81,10 @@ std::string nearest_file(const std::filesystem::path& program, const LaunchPlan&
   std::optional<std::string> nearest = has_script ? script : nearest_word(program.filename().string(), names);
   if (!nearest) nearest = nearest_word(script, names);
   if (!nearest) nearest = later_version(program.stem().string(), names);
-  std::sort(same_below.begin(), same_below.end());
-  if (!nearest) return join_first(same_below, 2, "' or '");
+  if (!nearest) {
+    std::sort(same_below.begin(), same_below.end());
+    return join_first(same_below, 2, "' or '");
+  }
   const bool as_it_is = !folder.empty() || nearest->ends_with(".py");
   return as_it_is ? (folder / *nearest).string() : "./" + *nearest;
 }
@@ -122,8 +124,7 @@ bool is_missing(const std::filesystem::path& path, const LaunchPlan& plan) {
   return ::access(file_of(path, plan).c_str(), F_OK) != 0 && errno == ENOENT;
 }
 
-/// For a program beside the folder that lrun was typed in. Other nodes show it, too, so it names
-/// this node's folder.
+/// For a program in the folder above the one that lrun was typed in. Other nodes show it, too, so it names this folder.
 std::string advice_about_folder_above(const std::string& typed, const LaunchPlan& plan) {
   std::error_code gone;
   const bool is_name = typed.find('/') == std::string::npos && plan.setup.folder.value.empty();

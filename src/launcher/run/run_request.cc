@@ -139,7 +139,7 @@ std::string warn_of_ranks_by_hand(const LaunchPlan& plan, const Environment& env
   return fmt::format(
       "RANK and WORLD_SIZE are not read, so that this is rank 0 of 1: '-n {0}' starts {0} ranks here at once; for one "
       "on each of {0} hosts: '--num-nodes {0} --node-rank {1} --rdzv-endpoint {2}'",
-      *world_size, *rank, text_of(Endpoint{is_reached_by_others ? host : "HOST", port.value_or(29'500)}));
+      *world_size, *rank, text_of(Endpoint{is_reached_by_others ? host : "HOST", port.value_or(kPortOfStatic)}));
 }
 
 /// For somebody who has set RANK or MASTER_ADDR by hand.
@@ -245,10 +245,10 @@ int run_request(const LaunchRequest& request, const Allocation& allocation, cons
                       counted(plan.world_size, "worker"), of_workers.get("WORLD_SIZE").value_or(""),
                       join_words(missing), missing.size() == 1 ? "is" : "are"));
     }
-    const std::string by_hand = is_other_world && missing.empty() ? warn_of_ranks_by_hand(plan, of_workers) : "";
+    const bool tells = is_other_world && missing.empty();
+    const std::string by_hand = tells ? warn_of_ranks_by_hand(plan, of_workers) : std::string();
     if (!by_hand.empty()) output.sink.warn(by_hand);
-    const bool notes = by_hand.empty() && is_other_world && missing.empty();
-    if (request.verbosity > 0 || notes) note_replaced_variables(plan, of_workers, output.sink);
+    if (request.verbosity > 0 || (tells && by_hand.empty())) note_replaced_variables(plan, of_workers, output.sink);
   }
   return is_shown ? 0 : launch(plan, request, own, output);
 }

@@ -121,11 +121,17 @@ bool is_launcher(const std::string& word) {
   return std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end();
 }
 
+/// The words behind Python and its own options; none: it is not Python.
+std::vector<std::string> words_for_python(const std::vector<std::string>& command) {
+  if (command.empty() || !is_python(command.front())) return {};
+  return parts_of_python(command).program;
+}
+
 /// PROGRAM, or the module that Python runs: 'python -u -m torch.distributed.run'. Empty: no command.
 std::string launcher_word(const std::vector<std::string>& command) {
-  if (command.empty() || !is_python(command.front())) return command.empty() ? std::string() : command.front();
-  const std::vector<std::string> program = parts_of_python(command).program;
-  return program.size() > 1 && program.front() == "-m" ? program[1] : command.front();
+  const std::vector<std::string> program = words_for_python(command);
+  if (program.size() > 1 && program.front() == "-m") return program[1];
+  return command.empty() ? std::string() : command.front();
 }
 
 /// 'x86-64', for messages; else the number of the ELF header.
@@ -198,7 +204,7 @@ std::string advice_about_file(const std::string& program, const std::filesystem:
   const std::filesystem::path path(program);
   const std::string ending = path.extension().string();
   const std::string stem = path.stem().string();
-  if ((ending == ".sbatch" || ending == ".slurm")) {
+  if (ending == ".sbatch" || ending == ".slurm") {
     return fmt::format("it is a batch script of Slurm: 'sbatch {}' submits it", program);
   }
   if (ending == ".exe") return "it is a program of Windows: build it for Linux";
@@ -235,8 +241,7 @@ std::vector<std::string> python_files_of(const std::filesystem::path& folder, bo
 
 /// The script that Python runs, as it was typed; empty: it runs none.
 std::string script_in(const std::vector<std::string>& command) {
-  if (command.empty() || !is_python(command.front())) return {};
-  const std::vector<std::string> program = parts_of_python(command).program;
+  const std::vector<std::string> program = words_for_python(command);
   return program.empty() || !program.front().ends_with(".py") ? std::string() : program.front();
 }
 
