@@ -76,7 +76,7 @@ nothing_runs 5 -e '764[3]'
 "$lab" hosts kill h33 > /dev/null
 ! timeout 120 "$lab" exec h0 "$lrun" -H "$hosts" touch "$out/started" > "$out/out" 2> "$out/err" || fail "it ran on dead hosts"
 grep -q "2 of 34 hosts cannot be used; nothing was started" "$out/err" || fail "there is no table of two hosts"
-grep -Eq '^  \| h2   .*(timed out|no route)' "$out/err" || fail "h2 has no reason"
-grep -Eq '^  \| h33  .*(refused|closed|reset)' "$out/err" || fail "h33 has no reason"
+grep -Eiq '^  \| h2   .*(timed out|no route)' "$out/err" || fail "h2 has no reason"
+grep -Eiq '^  \| h33  .*(refused|closed|reset)' "$out/err" || fail "h33 has no reason"
 [ ! -e "$out/started" ] || fail "something was started"
 echo "runs on more hosts than one connects to: well"
