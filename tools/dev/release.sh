@@ -59,7 +59,7 @@ package_of_library() {
 
 dev_release() {
   local version
-  need_packages "${build_packages[@]}"
+  need_packages "${build_packages[@]}" advancecomp
   need_zig
   version=$(project_version)
   # The time that all files carry: that of the commit.
@@ -70,6 +70,8 @@ dev_release() {
   packages_of x86_64 wheel
   packages_of aarch64 wheel-aarch64
   package_of_library
+  # The same format in less space: Python's zipfile searches for repetitions in haste.
+  advzip --recompress --shrink-extra --quiet dist/*.whl
   git archive --format=tar --prefix="lrun-$version/" HEAD | gzip -9n > "dist/lrun-$version.tar.gz"
   python3 packaging/make.py spdx "$version" "$zig_version" dist
   (cd dist && sha256sum -- lrun* > SHA256SUMS && ls -l)
