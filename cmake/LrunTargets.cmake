@@ -29,6 +29,7 @@ if(LibTorch_FOUND)
   set_target_properties(lrun_runtime PROPERTIES
     OUTPUT_NAME lrun EXPORT_NAME runtime
     SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}"  # the major one alone from 1.0 on (docs/versions.md)
+    BUILD_WITH_INSTALL_RPATH ON          # the bytes do not depend on the folder of the build
     VERIFY_INTERFACE_HEADER_SETS ON      # target all_verify_interface_header_sets: each header compiles alone
     LRUN_IS_INSTALLED ON)                # with no path of the builder's: the program finds LibTorch for it
   target_compile_options(lrun_runtime PRIVATE "-fmacro-prefix-map=${LibTorch_ROOT}/=")  # in the words of its assertions
