@@ -77,6 +77,7 @@ declare -gA _lrun_values=(
   [--hang-timeout]=''
   [--hang-signal]='progress cpu'
   [--on-hang]='dump kill restart'
+  [--watch]=''
   [--signals-to-handle]='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2'
   [--settle]=''
   [--max-restarts]=''

@@ -9,6 +9,8 @@ function __lrun_program
                 set -e words[1]
                 break
             case '--wrap@*' \
+                '--watch@*' \
+                --watch \
                 '--debug?rank' \
                 --bind \
                 '--numa?binding' \
@@ -245,6 +247,7 @@ complete -c lrun -n 'not __lrun_program' -x -l start-timeout -d 'Time for all wo
 complete -c lrun -n 'not __lrun_program' -x -l hang-timeout -d 'Time without progress after which a run hangs'
 complete -c lrun -n 'not __lrun_program' -x -l hang-signal -a 'progress cpu' -d 'What counts as progress'
 complete -c lrun -n 'not __lrun_program' -x -l on-hang -a 'dump kill restart' -d 'Reaction to a hang'
+complete -c lrun -n 'not __lrun_program' -x -l watch -d 'Rule on the lines that workers print'
 complete -c lrun -n 'not __lrun_program' -x -l signals-to-handle -a 'SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2' -d 'Signals that end the run'
 complete -c lrun -n 'not __lrun_program' -x -l settle -d 'Time after a failure before the others are stopped'
 complete -c lrun -n 'not __lrun_program' -x -l max-restarts -d 'Restart after a failure, at most this many times'

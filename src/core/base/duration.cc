@@ -11,8 +11,8 @@ struct Unit {
   std::string_view name;
   double milliseconds;
 };
-constexpr std::array<Unit, 6> kUnits{
-    {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
+constexpr std::array<Unit, 7> kUnits{
+    {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}}};
 constexpr double kLongestMilliseconds = 10.0 * 365 * 86'400'000;
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }

@@ -58,6 +58,9 @@ void decide_code(Verdict& verdict) {
     case RunEnd::Kind::kStartTimedOut:
       verdict.exit_code = kExitTimedOut;
       break;
+    case RunEnd::Kind::kWatched:
+      verdict.exit_code = kExitWatched;
+      break;
     case RunEnd::Kind::kGuardDied:
     case RunEnd::Kind::kHeadLost:
     case RunEnd::Kind::kLauncherFailed:

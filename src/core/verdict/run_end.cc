@@ -9,7 +9,7 @@ namespace {
 
 using Kind = RunEnd::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 14> kEndNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 15> kEndNames{{
     {Kind::kSucceeded, "succeeded"},
     {Kind::kWorkerFailed, "worker_failed"},
     {Kind::kStartFailed, "start_failed"},
@@ -22,6 +22,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 14> kEndNames{{
     {Kind::kTimedOut, "timed_out"},
     {Kind::kHang, "hang"},
     {Kind::kStartTimedOut, "start_timed_out"},
+    {Kind::kWatched, "watched"},
     {Kind::kNodeLost, "node_lost"},
     {Kind::kNodeJoined, "node_joined"},
 }};

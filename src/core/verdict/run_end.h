@@ -22,6 +22,7 @@ struct RunEnd {
     kTimedOut,        ///< the run took longer than `limit`
     kHang,            ///< no worker made progress for `limit`
     kStartTimedOut,   ///< not all workers were connected to the store after `limit`
+    kWatched,         ///< a worker printed what --watch stops at; `who` quotes it
     kNodeLost,        ///< a node of the job is gone; `who` says which, and how that is known
     kNodeJoined,      ///< a node has joined the job, and all start again with it; `who` says which
   };
@@ -40,7 +41,11 @@ struct RunEnd {
   /// True when the set of nodes has changed: the job may go on with the new one.
   [[nodiscard]] bool changes_nodes() const { return kind == Kind::kNodeLost || kind == Kind::kNodeJoined; }
   /// True when another attempt may follow this reason.
-  [[nodiscard]] bool may_go_on() const { return kind == Kind::kWorkerFailed || kind == Kind::kHang || changes_nodes(); }
+  [[nodiscard]] bool may_go_on() const { return may_be_repeated() || changes_nodes(); }
+  /// True when the attempt itself went wrong, so that --max-restarts counts.
+  [[nodiscard]] bool may_be_repeated() const {
+    return kind == Kind::kWorkerFailed || kind == Kind::kHang || kind == Kind::kWatched;
+  }
   bool operator==(const RunEnd&) const = default;
 };
 

@@ -75,12 +75,17 @@ std::string default_line(const Flag& flag) {
 }
 
 std::string lines_of(const std::vector<GivenValue>& values) {
-  if (values.front().flag->repeatable && !values.front().flag->per_rank) return array_of(values);
+  std::vector<std::vector<GivenValue>> of_ranks;  // those of equal ranks
+  for (const GivenValue& given : values) {
+    const auto same = std::find_if(of_ranks.begin(), of_ranks.end(),
+                                   [&](const auto& others) { return others.front().ranks == given.ranks; });
+    (same == of_ranks.end() ? of_ranks.emplace_back() : *same).push_back(given);
+  }
   std::string text;
-  for (auto given = values.begin(); given != values.end(); ++given) {
-    const bool hidden =
-        std::any_of(given + 1, values.end(), [&](const GivenValue& later) { return later.ranks == given->ranks; });
-    if (!hidden) text += setting_line(key_of(*given) + " = ", *given, "");
+  for (const std::vector<GivenValue>& equal : of_ranks) {
+    const Flag& flag = *equal.front().flag;
+    const bool is_list = flag.repeatable && (equal.size() > 1 || !flag.per_rank);
+    text += is_list ? array_of(equal) : setting_line(key_of(equal.back()) + " = ", equal.back(), "");
   }
   return text;
 }

@@ -83,13 +83,7 @@ void add_resource_limit(const GivenValue& given, LaunchRequest& request) {
 /// '--wrap COMMAND' for all ranks, '--wrap@0,2-3 COMMAND' for some.
 void add_wrapper(const GivenValue& given, LaunchRequest& request) {
   std::vector<std::string> words = command_of(given, "numactl -m 0");
-  Wrapper::Ranks ranks;
-  if (given.origin.find('@') != std::string::npos) {
-    const auto parsed = parse_ranks(given.ranks);
-    if (!parsed) refuse(given, "not a list of ranks behind '@'", "for example '--wrap@0' or '--wrap@0,2-3'");
-    ranks = *parsed;
-  }
-  request.setup.wrappers.push_back({std::move(words), std::move(ranks), setting(given, std::string()).origin});
+  request.setup.wrappers.push_back({std::move(words), ranks_of(given), setting(given, std::string()).origin});
 }
 
 bool is_module(std::string_view name) {

@@ -73,7 +73,7 @@ bool switch_value(const GivenValue& given) {
 
 namespace {
 
-/// '5m' for '5min' or '5 minutes'. Empty where that is no time either.
+/// '5m' for '5mins' or '5 minutes'. Empty where that is no time either.
 std::string with_short_unit(std::string_view text) {
   std::string time;
   for (const char letter : lower_case(std::string(text))) {
@@ -144,6 +144,13 @@ std::vector<std::string> command_of(const GivenValue& given, const std::string& 
            example(given, given.source == Source::kFlag ? "\"" + right + "\"" : right));
   }
   return std::move(*words);
+}
+
+RankRanges ranks_of(const GivenValue& given) {
+  if (given.origin.find('@') == std::string::npos) return {};
+  if (std::optional<RankRanges> ranks = parse_ranks(given.ranks)) return *std::move(ranks);
+  refuse(given, "not a list of ranks behind '@'",
+         fmt::format("for example '--{0}@0' or '--{0}@0,2-3'", given.flag->name));
 }
 
 void require_text(const GivenValue& given, const char* problem, std::string_view right) {

@@ -11,6 +11,7 @@
 #include "base/whole_number.h"
 #include "cli/flags.h"
 #include "plan/named_value.h"
+#include "plan/rank_ranges.h"
 
 namespace lrun::launcher {
 
@@ -53,6 +54,9 @@ Duration limit_of(const GivenValue& given);
 /// Words as a shell would split them, at least one. \param right  an example
 /// \throws UserError  a quote is not closed, or the first word is empty
 std::vector<std::string> command_of(const GivenValue& given, const std::string& right);
+
+/// The ranks of '--wrap@0,2-3'; empty: all. \throws UserError  they are no list of ranks
+RankRanges ranks_of(const GivenValue& given);
 
 /// \throws UserError  the value is empty or blank
 void require_text(const GivenValue& given, const char* problem, std::string_view right);

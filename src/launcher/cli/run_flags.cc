@@ -1,5 +1,10 @@
 // The options of the group 'Run': how a run is stopped, bounded and repeated. Each value goes into the LaunchRequest.
+#include <fmt/format.h>
+
 #include <limits>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
@@ -12,6 +17,19 @@ using enum ValueKind;
 constexpr NamedValue<HangSignal> kHangSignals[] = {{"progress", HangSignal::kProgress}, {"cpu", HangSignal::kCpu}};
 constexpr NamedValue<OnHang> kReactions[] = {
     {"dump", OnHang::kDump}, {"kill", OnHang::kKill}, {"restart", OnHang::kRestart}};
+
+void add_watch_rule(const GivenValue& given, LaunchRequest& request) {
+  auto parsed = parse_watch_rule(given.text);
+  if (const auto* const problem = std::get_if<LinePattern::Problem>(&parsed))
+    refuse(given, problem->what, problem->hint);
+  std::vector<WatchRule>& rules = request.output.watch;
+  if (rules.size() == WatchRule::kMost) {
+    refuse(given, fmt::format("there are {} rules already", WatchRule::kMost), "join patterns with '|'");
+  }
+  rules.push_back(std::get<WatchRule>(std::move(parsed)));
+  rules.back().ranks = ranks_of(given);
+  rules.back().origin = setting(given, std::string()).origin;
+}
 
 constexpr Flag kRunFlags[] = {
     {.name = "grace",
@@ -73,6 +91,21 @@ constexpr Flag kRunFlags[] = {
      .noun = "reaction",
      .default_value = "kill",
      .apply = set_choice<kReactions, &LaunchRequest::on_hang>},
+    {.name = "watch",
+     .value = kRequired,
+     .placeholder = "RULE",
+     .group = FlagGroup::kRun,
+     .details =
+         "A rule on the lines that workers print: PATTERN, or 'PATTERN => TESTS REACTION'. PATTERN is an extended "
+         "regular expression; TESTS are about the number in its first group: 'nan', 'inf', '> 100', '< 0', '3x' (three "
+         "times the median of the rank's last hundred), or 'silent 5m' (no further such line of a rank for that time). "
+         "REACTION is 'warn', 'stop' (the run ends with 1) or 'restart' (as often as --max-restarts allows). Without "
+         "tests a pattern with a group asks for nan and inf, and one without for any line; without a reaction the run "
+         "stops. --watch@0 or --watch@0,2-3 is for these ranks only. May be given 16 times.",
+     .example = "loss=([^ ]+) => nan, > 100 stop",
+     .repeatable = true,
+     .per_rank = true,
+     .apply = add_watch_rule},
     // The planner reads the names, because an unknown one is an error for lrun and a warning for torchrun.
     {.name = "signals-to-handle",
      .value = kRequired,

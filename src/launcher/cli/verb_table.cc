@@ -174,7 +174,7 @@ void take_run_to_watch(const Verb& verb, const std::string& word, VerbRequest& r
 /// A list of ranks, or else RUN, which may be digits, too: an id begins with a date.
 void take_run_or_ranks(const Verb& verb, const std::string& word, VerbRequest& request) {
   constexpr int kMostRank = 99'999;
-  const std::optional<Wrapper::Ranks> ranks = parse_ranks(word);
+  const std::optional<RankRanges> ranks = parse_ranks(word);
   if (!ranks || ranks->back().second > kMostRank) return take_run(verb, word, request);
   if (request.run == "rank" || request.run == "ranks") {
     throw UserError(fmt::format("no run '{}'", request.run), did_you_mean(fmt::format("lrun {} {}", verb.name, word)));

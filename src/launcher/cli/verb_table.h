@@ -9,7 +9,7 @@
 #include "base/log_stream.h"
 #include "cluster/user_hosts.h"
 #include "inspect/rank_process.h"
-#include "plan/wrapper.h"
+#include "plan/rank_ranges.h"
 
 namespace lrun::launcher {
 
@@ -27,7 +27,7 @@ struct VerbRequest {
   std::string html_file;               ///< the file for the page; empty: no page
   std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
   std::vector<Host> hosts;             ///< to be reached from this host
-  Wrapper::Ranks ranks;                ///< whose lines to print; empty: of all
+  RankRanges ranks;                    ///< whose lines to print; empty: of all
   bool follow = false;                 ///< print lines until the run ends
   std::optional<LogStream> stream;     ///< of a worker, to be printed; empty: both
   std::string text;                    ///< that printed lines have

@@ -122,7 +122,7 @@ std::vector<Start> wanted_starts(const RunEntry& run, const Timeline& timeline, 
   std::sort(there.begin(), there.end());
   there.erase(std::unique(there.begin(), there.end()), there.end());
   for (const auto& [first, last] : request.ranks) {
-    const Wrapper::Ranks range{{first, last}};
+    const RankRanges range{{first, last}};
     if (std::any_of(there.begin(), there.end(), [&](int rank) { return has_rank(range, rank); })) continue;
     throw UserError(fmt::format("run '{}' has no rank {} here", run.id, first), "here it has " + ranks_text(there));
   }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ struct LogEvents {
   std::function<void(LogStream)> console_closed;
   /// One line for people: output cannot be stored (disk full). Once for the files, once a console.
   std::function<void(const std::string& text)> warning;
+  /// Bytes that a worker has printed, as they were read. Unlike the others from inside the router, which must not be
+  /// called.
+  std::function<void(int rank, LogStream, std::string_view bytes)> printed;
 };
 
 /// Events that wait until the router has no work half done, since a callback may call the router again. One thread.
@@ -32,6 +36,9 @@ class LogNews {
     waiting_.clear();
   }
 
+  void printed(int rank, LogStream stream, std::string_view bytes) const {
+    if (events_.printed) events_.printed(rank, stream, bytes);
+  }
   void drained(int local_rank) { add(events_.drained, local_rank); }
   void console_closed(LogStream stream) { add(events_.console_closed, stream); }
   void warning(const std::string& text) { add(events_.warning, text); }

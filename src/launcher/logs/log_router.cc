@@ -117,6 +117,7 @@ void LogRouter::pass_on(LogSource& source, std::string_view bytes) {
   files_.write(source, bytes);
   source.worker->tail.append(source.stream, bytes);
   source.worker->last_output = steady_now();
+  news_.printed(source.rank, source.stream, bytes);
   LinePresenter& to = presenter(source.stream);
   to.begin_read();
   source.lines.split(bytes, [&](std::string_view piece) {

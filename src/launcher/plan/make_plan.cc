@@ -156,7 +156,7 @@ void choose_preload(const LaunchRequest& request, LaunchPlan& plan) {
 
 void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.setup = in.request.setup;
-  check_wrappers(plan.setup.wrappers, plan.world_size);
+  for (const Wrapper& wrapper : plan.setup.wrappers) check_ranks(wrapper.ranks, wrapper.origin, plan.world_size);
   check_python_modules(in.request, in.program);
   check_debug_rank(in.request, plan.world_size);
   warn(plan, program_problem(in.request, in.program));
@@ -228,6 +228,7 @@ void choose_output(const Inputs& in, LaunchPlan& plan) {
     for (const NodePlan& node : plan.nodes) most = std::max(most, node.workers.size());
     check_local_ranks(output, static_cast<int>(most));
   }
+  for (const WatchRule& rule : output.watch) check_ranks(rule.ranks, rule.origin, plan.world_size);
   plan.output = decide_output(output, plan.personality, in.request.log_dir.value, in.environment);
   plan.output.rank_on_terminal = plan.setup.debug_rank.value;
   warn(plan, redirects_problem(in.request));
@@ -299,6 +300,10 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
   const bool watches = request.hang_timeout.value != Duration::zero();
   if (watches && request.on_hang.value == OnHang::kRestart && !may_restart)
     needs("--on-hang restart", "--max-restarts");
+  for (const WatchRule& rule : request.output.watch) {
+    const bool restarts = rule.reaction == WatchReaction::kRestart && !may_restart;
+    if (restarts) needs(fmt::format("{} {}", rule.origin, rule.text), "--max-restarts");
+  }
   const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
   const bool is_python = !request.of_liblrun && is_python_program(request, in.program);
   if (backend.source == Source::kFlag && is_python) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/environment.h"
 #include "cluster/allocation.h"
 
 namespace lrun::launcher {

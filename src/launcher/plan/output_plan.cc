@@ -36,7 +36,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   const bool as_torchrun = maps || personality.output == Personality::Output::kInherited;
   OutputPlan plan;
   plan.console = request.console;
-  plan.captures_all = request.console.given() || !as_torchrun;
+  plan.captures_all = request.console.given() || !as_torchrun || !request.watch.empty();
   plan.files = log_dir != "/dev/null";
   plan.file_per_rank = personality.file_per_rank && !maps;
   plan.redirects = request.redirects.value;
@@ -44,6 +44,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   plan.local_ranks = request.local_ranks;
   plan.stdout_filters = request.stdout_filters;
   plan.stderr_filters = request.stderr_filters;
+  plan.watch = request.watch;
   plan.prefix_template = request.prefix_template;
   if (!plan.prefix_template.empty() && plan.console.value != ConsoleMode::kPrefix) {
     throw UserError("'" + request.console.origin + "' shows lines without the prefix that was given",
@@ -80,7 +81,7 @@ StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream
   if (worker.rank == plan.rank_on_terminal) return {Way::kTerminal, false, false};
   const bool shown = shows(plan, worker);
   if (plan.tee.has(worker.local_rank, stream)) return {Way::kCaptured, plan.files, shown};
-  const bool through_lrun = plan.pty || plan.max_file_bytes > 0;
+  const bool through_lrun = plan.pty || plan.max_file_bytes > 0 || !plan.watch.empty();
   if (plan.files && plan.redirects.has(worker.local_rank, stream)) {
     return {through_lrun ? Way::kCaptured : Way::kFile, true, false};
   }
@@ -88,7 +89,8 @@ StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream
   if (!plan.captures_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
   const bool file = plan.files && plan.file_per_rank;
   // lrun has no use for the lines: the program gets the console itself, and sees that it is a terminal.
-  if (plan.console.value == ConsoleMode::kRaw && shown && !file && !plan.pty) return {Way::kInherited, false, false};
+  if (plan.console.value == ConsoleMode::kRaw && shown && !file && !through_lrun)
+    return {Way::kInherited, false, false};
   return {Way::kCaptured, file, shown};
 }
 

@@ -25,6 +25,7 @@ struct OutputPlan {
   std::vector<int> local_ranks;
   std::vector<std::string> stdout_filters;
   std::vector<std::string> stderr_filters;
+  std::vector<WatchRule> watch;
   std::string prefix_template;  ///< empty: '[3] '
   std::uint64_t max_file_bytes = 0;
   bool pty = false;

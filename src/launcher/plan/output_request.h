@@ -7,6 +7,7 @@
 #include "plan/named_value.h"
 #include "plan/rank_streams.h"
 #include "plan/setting.h"
+#include "plan/watch_rule.h"
 
 namespace lrun::launcher {
 
@@ -33,6 +34,7 @@ struct OutputRequest {
   std::vector<int> local_ranks;             ///< whose lines the console shows; empty: all
   std::vector<std::string> stdout_filters;  ///< lines with one of these texts are copied to filtered_stdout.log
   std::vector<std::string> stderr_filters;
+  std::vector<WatchRule> watch;      ///< at most WatchRule::kMost
   std::string prefix_template;       ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
   std::uint64_t max_file_bytes = 0;  ///< of a log file before it is rotated; 0: no limit
   bool pty = false;                  ///< captured streams are terminals for the worker

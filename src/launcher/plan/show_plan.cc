@@ -204,6 +204,7 @@ std::string end_rows(const LaunchPlan& plan) {
   text += limit_row("timeout", plan.timeout);
   text += limit_row("start timeout", plan.start_timeout);
   text += limit_row("hang timeout", plan.hang_timeout);
+  for (const WatchRule& rule : plan.output.watch) text += row("watch", rule.text, rule.origin);
   if (plan.max_restarts.value == 0) return text;
   text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), origin_text(plan.max_restarts));
   return text + row("back-off", format_duration(plan.restart_backoff.value), origin_text(plan.restart_backoff));

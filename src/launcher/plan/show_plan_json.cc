@@ -92,6 +92,12 @@ Json json_of(const LaunchPlan& plan, const NodePlan& node, const Environment& ba
           {"workers", std::move(workers)}};
 }
 
+Json json_of(const std::vector<WatchRule>& rules) {
+  Json list = Json::array();
+  for (const WatchRule& rule : rules) list.push_back({{"rule", rule.text}, {"origin", rule.origin}});
+  return list;
+}
+
 Json json_of(const std::optional<PythonChoice>& python) {
   if (!python) return {};
   return {{"program", python->program},
@@ -180,6 +186,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"rendezvous", plan.rendezvous ? json_of(*plan.rendezvous) : Json()},
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
       {"output", json_of(plan.output.console, name_of_console(plan.output))},
+      {"watch", json_of(plan.output.watch)},
       {"log_dir", json_of(plan.log_dir)},
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
       {"settle_ms", json_of(plan.settle, plan.settle.value.count())},

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-
-#include "base/split.h"
-#include "base/user_error.h"
-#include "base/whole_number.h"
+#include <optional>
+#include <string_view>
 
 namespace lrun::launcher {
 namespace {
@@ -39,23 +37,6 @@ std::string expand_word(const std::string& word, const WrapperFacts& facts) {
 
 }  // namespace
 
-std::optional<Wrapper::Ranks> parse_ranks(std::string_view text) {
-  Wrapper::Ranks ranks;
-  for (const std::string_view field : fields_of(text)) {
-    const std::size_t dash = std::min(field.find('-'), field.size());
-    const auto first = natural_number(field.substr(0, dash));
-    const auto last = dash == field.size() ? first : natural_number(field.substr(dash + 1));
-    if (!first || !last || *first > *last) return std::nullopt;
-    ranks.emplace_back(*first, *last);
-  }
-  return ranks;
-}
-
-bool has_rank(const Wrapper::Ranks& ranks, int rank) {
-  return std::any_of(ranks.begin(), ranks.end(),
-                     [rank](const auto& range) { return range.first <= rank && rank <= range.second; });
-}
-
 const Wrapper* wrapper_of(const std::vector<Wrapper>& wrappers, int rank) {
   const auto own = std::find_if(wrappers.rbegin(), wrappers.rend(),
                                 [&](const Wrapper& wrapper) { return has_rank(wrapper.ranks, rank); });
@@ -75,16 +56,6 @@ bool enters_container(const std::vector<Wrapper>& wrappers) {
   return std::any_of(wrappers.begin(), wrappers.end(), [&](const Wrapper& wrapper) {
     return std::any_of(wrapper.words.begin(), wrapper.words.end(), is_runtime);
   });
-}
-
-void check_wrappers(const std::vector<Wrapper>& wrappers, int world_size) {
-  for (const Wrapper& wrapper : wrappers) {
-    for (const auto& [first, last] : wrapper.ranks) {
-      if (last < world_size) continue;
-      throw UserError("'" + wrapper.origin + "': there is no rank " + std::to_string(last),
-                      "this run has the ranks 0 to " + std::to_string(world_size - 1));
-    }
-  }
 }
 
 std::vector<std::string> expand_wrapper(const std::vector<std::string>& words, const WrapperFacts& facts) {

@@ -137,6 +137,7 @@ std::string stop_reason(const Json& event) {
   const std::string reason = event.value("reason", std::string());
   if (reason == "timed_out") return "the time of --timeout is over";
   if (reason == "start_timed_out") return "the time of --start-timeout is over";
+  if (reason == "watched") return "a rule of --watch holds";
   if (reason == "hang") return "no progress for the time of --hang-timeout";
   const std::optional<RunEnd::Kind> kind = run_end_named(reason);
   if (!kind || *kind == RunEnd::Kind::kWorkerFailed) return {};

@@ -92,7 +92,15 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
                               if (stream != LogStream::kOut || !attempts_.supervised()) return;
                               attempts_.stop(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
                             },
-                        .warning = [this](const std::string& text) { run_.output.sink.warn(text); }});
+                        .warning = [this](const std::string& text) { run_.output.sink.warn(text); },
+                        .printed = print_listener()});
+}
+
+/// Empty where nobody wants to know.
+std::function<void(int rank, LogStream stream, std::string_view bytes)> NodeLauncher::print_listener() {
+  if (plan_.output.watch.empty()) return {};
+  watch_.emplace(run_.loop, plan_.output.watch, run_.output.sink, [this]() -> Attempt& { return attempts_.attempt(); });
+  return [this](int rank, LogStream stream, std::string_view bytes) { watch_->printed(rank, stream, bytes); };
 }
 
 NodeLauncher::~NodeLauncher() {
@@ -285,6 +293,9 @@ void NodeLauncher::conclude() {
   verdict_ = result.verdict;
   attempts_.leave_job(job_result_text(verdict_));
   const std::string text = ending_.write(result);
+  // On other nodes lines may have matched, and a program that failed may not have come to its first.
+  const bool may_have_matched = attempts_.job() != nullptr || verdict_.end.kind == RunEnd::Kind::kWorkerFailed;
+  if (watch_ && !may_have_matched) watch_->warn_of_unmatched();
   run_.logs.begin_last_lines();
   if (!text.empty()) job_sink_.print_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);

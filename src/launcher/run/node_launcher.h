@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@
 #include "run/unread_stdin.h"
 #include "run/usage_sampler.h"
 #include "run/verbose_log.h"
+#include "run/watch_monitor.h"
 #include "run/workers_store.h"
 
 namespace lrun::launcher {
@@ -83,6 +85,7 @@ class NodeLauncher {
 
  private:
   [[nodiscard]] LauncherSignals::Facts signal_facts() const;
+  [[nodiscard]] std::function<void(int rank, LogStream stream, std::string_view bytes)> print_listener();
   [[nodiscard]] RunStatus status();
   [[nodiscard]] std::string standstill() const;
   Verdict run_attempts();
@@ -114,6 +117,7 @@ class NodeLauncher {
   AttemptLoop attempts_;
   LauncherSignals signals_;
   std::optional<UnreadStdin> unread_input_;
+  std::optional<WatchMonitor> watch_;  ///< with --watch
   UsageSampler usage_;
   OwnAnswers own_answers_;
   JobAnswers job_answers_;

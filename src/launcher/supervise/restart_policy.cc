@@ -45,8 +45,7 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
     choice.kind = RestartChoice::Kind::kResize;
     return choice;
   }
-  const bool failed = verdict.end.kind == RunEnd::Kind::kWorkerFailed || verdict.end.kind == RunEnd::Kind::kHang;
-  if (!failed || rules.most == 0) return choice;
+  if (!verdict.end.may_be_repeated() || rules.most == 0) return choice;
   const FailureRecord* const failure = verdict.failure();  // the culprit itself may have ended with 0
   const bool repeats = history.last && failure != nullptr && is_same_start_up_error(*history.last, *failure);
   if (history.used >= rules.most) {

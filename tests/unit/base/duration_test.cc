@@ -12,6 +12,7 @@ TEST(ParseDuration, ReadsABareNumberAsSeconds) { EXPECT_EQ(parse_duration("30"),
 TEST(ParseDuration, ReadsEveryUnitAndFractions) {
   EXPECT_EQ(parse_duration("250ms"), Duration(250ms));
   EXPECT_EQ(parse_duration("1.5m"), Duration(90s));
+  EXPECT_EQ(parse_duration("5min"), Duration(300s));
   EXPECT_EQ(parse_duration("2h"), Duration(2h));
   EXPECT_EQ(parse_duration("1d"), Duration(24h));
   EXPECT_EQ(parse_duration("0"), Duration(0s));

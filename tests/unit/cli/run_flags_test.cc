@@ -20,5 +20,25 @@ TEST(RunFlags, NameTheRangeOfANumber) {
   });
 }
 
+TEST(RunFlags, TakeRulesForAllRanksOrForSome) {
+  const LaunchRequest request = request_of({"--watch", "loss=([^ ]+)", "--watch@0,2-3=CUDA error => warn", "p"});
+  ASSERT_EQ(request.output.watch.size(), 2U);
+  EXPECT_EQ(request.output.watch[0].origin, "--watch");
+  EXPECT_EQ(request.output.watch[1].text, "CUDA error => warn");
+  EXPECT_EQ(request.output.watch[1].ranks, (RankRanges{{0, 0}, {2, 3}}));
+  expect_refused({
+      {"--watch=loss=\\d", {"'--watch loss=\\d'", "'[0-9]'"}},
+      {"--watch=a(b) => nam", {"'nam' is no test and no reaction", "silent 5m"}},
+      {"--watch@x=a", {"'@'", "'--watch@0'"}},
+  });
+}
+
+TEST(RunFlags, TakeNoMoreRulesThanAreWatched) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i <= WatchRule::kMost; ++i) words.insert(words.end(), {"--watch", "a"});
+  words.emplace_back("./train");
+  EXPECT_THAT(refusal(words), HasFacts(Facts{"there are 16 rules already", "'|'"}));
+}
+
 }  // namespace
 }  // namespace lrun::launcher

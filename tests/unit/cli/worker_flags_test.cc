@@ -53,7 +53,7 @@ TEST(WorkerFlags, SayThatATimeIsTooLong) {
   expect_refused({
       {"--timeout=99999999999h", {"too long; allowed: up to 3650d", "'--timeout 2h'"}},
       {"--timeout=99999999999x", {"not a time", "'--timeout 2h'"}},
-      {"--timeout=5min", {"not a time", "did you mean '--timeout 5m'?"}},
+      {"--timeout=5mins", {"not a time", "did you mean '--timeout 5m'?"}},
       {"--timeout=1h30m", {"not a time", "did you mean '--timeout 90m'?"}},
       {"--timeout=00:05:00", {"not a time", "did you mean '--timeout 5m'?"}},
       {"--timeout=10:30", {"not a time", "did you mean '--timeout 630s'?"}},

@@ -66,7 +66,7 @@ TEST(TpuEnvironment, LeavesTheMeshOfAPodToTheTpu) {
                                                  {"TPU_VISIBLE_CHIPS", "7"},
                                                  {"TPU_WORKER_ID", "0"}}));
   request.devices = devices_flag("4");
-  EXPECT_THAT(refused(request, tpu_node(8)), mentions({"8 TPU", "'host'", "4", "'--devices -1'"}));
+  EXPECT_THAT(refusal_of([&] { plan_of(request, tpu_node(8)); }), mentions({"8 TPU", "'host'", "4", "'--devices -1'"}));
 }
 
 TEST(TpuEnvironment, OfATrialIsThatOfCpus) {

@@ -26,14 +26,6 @@ TEST(Wrapper, OfARankWinsOverTheOneOfAllAndTheLastOverTheFirst) {
   EXPECT_EQ(wrapper_of({{{"for-0"}, {{0, 0}}, ""}}, 1), nullptr);
 }
 
-TEST(Wrapper, RanksAreNumbersAndRanges) {
-  EXPECT_EQ(parse_ranks("0"), (Wrapper::Ranks{{0, 0}}));
-  EXPECT_EQ(parse_ranks("0,4-7"), (Wrapper::Ranks{{0, 0}, {4, 7}}));
-  for (const char* const text : {"", ",", "1,", "-1", "3-2", "a", "1-", "1--2", "99999999999"}) {
-    EXPECT_EQ(parse_ranks(text), std::nullopt) << text;
-  }
-}
-
 TEST(Wrapper, MacrosAreReplacedAndForeignOnesKept) {
   EXPECT_EQ(expand_wrapper({"-o", "%h.%r.%l.%a", "%%r", "%q{X}", "%"}, {5, 1, 2, "node-a"}),
             (std::vector<std::string>{"-o", "node-a.5.1.2", "%r", "%q{X}", "%"}));

@@ -1,0 +1,135 @@
+// In: the text behind --watch. Out: a rule, or what is wrong with it. The option's row reads it.
+#include "plan/watch_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "base/split.h"
+
+namespace lrun::launcher {
+namespace {
+
+using Problem = LinePattern::Problem;
+
+constexpr std::string_view kArrow = "=>";
+constexpr const char* kAllTests =
+    "tests are nan, inf, '> 100', '< 0', '3x' and 'silent 5m'; reactions warn, stop, restart";
+
+/// Words between blanks and commas; '>' and '<' are words of their own.
+std::vector<std::string> words_of_rule(std::string_view text) {
+  std::vector<std::string> words;
+  bool open = false;
+  for (const char character : text) {
+    if (character == ' ' || character == '\t' || character == ',') {
+      open = false;
+    } else if (character == '>' || character == '<') {
+      words.emplace_back(1, character);
+      open = false;
+    } else {
+      if (!open) words.emplace_back();
+      words.back() += character;
+      open = true;
+    }
+  }
+  return words;
+}
+
+std::optional<double> finite_number(const std::string& text) {
+  const bool begins_well = !text.empty() && std::string_view("0123456789.-+").find(text[0]) != std::string_view::npos;
+  if (!begins_well || text.find_first_of("xXnN") != std::string::npos) return std::nullopt;
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const bool is_whole = *end == '\0' && end != text.c_str();
+  return is_whole && number - number == 0 ? std::optional(number) : std::nullopt;
+}
+
+/// Reads the tests and the reaction one word after the other.
+class RuleReader {
+ public:
+  explicit RuleReader(std::vector<std::string> words) : words_(std::move(words)) {}
+
+  std::optional<Problem> read(WatchRule& rule) {
+    while (at_ < words_.size()) {
+      const std::string word = words_[at_++];
+      if (const auto reaction = value_in(kWatchReactions, word)) {
+        if (at_ < words_.size()) return behind_reaction(word, words_[at_]);
+        rule.reaction = *reaction;
+        return std::nullopt;
+      }
+      const std::optional<WatchTest> test = read_test(word);
+      if (!test) return Problem{fmt::format("'{}' is no test and no reaction", unread(word)), kAllTests};
+      rule.tests.push_back(*test);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static Problem behind_reaction(const std::string& reaction, const std::string& next) {
+    if (value_in(kWatchReactions, next)) {
+      return {fmt::format("'{}' and '{}' are two reactions", reaction, next), "give a rule for each"};
+    }
+    return {fmt::format("'{}' stands behind the reaction", next), fmt::format("write '{} {}'", next, reaction)};
+  }
+
+  std::optional<WatchTest> read_test(const std::string& word) {
+    if (word == "nan") return WatchTest{WatchTest::Kind::kNan};
+    if (word == "inf") return WatchTest{WatchTest::Kind::kInf};
+    if (word == ">" || word == "<") {
+      const std::optional<double> limit = finite_number(next());
+      return limit ? std::optional(WatchTest{word == ">" ? WatchTest::Kind::kAbove : WatchTest::Kind::kBelow, *limit})
+                   : std::nullopt;
+    }
+    if (word == "silent") {
+      const std::optional<Duration> time = parse_duration(next());
+      const bool is_time = time && *time > Duration::zero();
+      return is_time ? std::optional(WatchTest{WatchTest::Kind::kSilent, 0, *time}) : std::nullopt;
+    }
+    if (!word.ends_with('x')) return std::nullopt;
+    const std::optional<double> times = finite_number(word.substr(0, word.size() - 1));
+    return times && *times > 1 ? std::optional(WatchTest{WatchTest::Kind::kJump, *times}) : std::nullopt;
+  }
+
+  std::string next() { return at_ < words_.size() ? words_[at_++] : std::string(); }
+
+  /// The word, with what was read behind it.
+  [[nodiscard]] std::string unread(const std::string& word) const {
+    const bool took_another = words_[at_ - 1] != word;
+    return took_another ? word + " " + words_[at_ - 1] : word;
+  }
+
+  std::vector<std::string> words_;
+  std::size_t at_ = 0;
+};
+
+bool asks_for_number(const WatchTest& test) {
+  return test.kind != WatchTest::Kind::kSeen && test.kind != WatchTest::Kind::kSilent;
+}
+
+}  // namespace
+
+std::variant<WatchRule, Problem> parse_watch_rule(std::string_view text) {
+  WatchRule rule;
+  rule.text = trimmed(text);
+  const std::size_t arrow = text.rfind(kArrow);
+  rule.pattern = trimmed(text.substr(0, arrow));
+  auto made = LinePattern::make(rule.pattern);
+  if (const auto* const problem = std::get_if<Problem>(&made)) return *problem;
+  if (arrow != std::string_view::npos) {
+    RuleReader reader(words_of_rule(text.substr(arrow + kArrow.size())));
+    if (const std::optional<Problem> problem = reader.read(rule)) return *problem;
+  }
+  const bool has_group = std::get<LinePattern>(made).has_group();
+  if (rule.tests.empty()) {
+    rule.tests = has_group ? std::vector<WatchTest>{{WatchTest::Kind::kNan}, {WatchTest::Kind::kInf}}
+                           : std::vector<WatchTest>{{WatchTest::Kind::kSeen}};
+  }
+  if (!has_group && std::any_of(rule.tests.begin(), rule.tests.end(), asks_for_number)) {
+    return Problem{"the pattern has no group in parentheses with the number", "for example 'loss=([^ ]+) => nan'"};
+  }
+  return rule;
+}
+
+}  // namespace lrun::launcher

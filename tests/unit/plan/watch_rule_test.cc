@@ -1,0 +1,64 @@
+#include "plan/watch_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace lrun::launcher {
+namespace {
+
+using Kind = WatchTest::Kind;
+using Tests = std::vector<WatchTest>;
+
+WatchRule rule_of(std::string_view text) {
+  auto parsed = parse_watch_rule(text);
+  const auto* const problem = std::get_if<LinePattern::Problem>(&parsed);
+  EXPECT_EQ(problem, nullptr) << text << ": " << problem->what;
+  return problem == nullptr ? std::get<WatchRule>(std::move(parsed)) : WatchRule();
+}
+
+std::string problem_of(std::string_view text) {
+  auto parsed = parse_watch_rule(text);
+  const auto* const problem = std::get_if<LinePattern::Problem>(&parsed);
+  return problem == nullptr ? std::string() : problem->what;
+}
+
+TEST(WatchRule, AsksWithoutTestsForNanAndInfOrForAnyLine) {
+  EXPECT_EQ(rule_of("loss=([^ ]+)").tests, (Tests{{Kind::kNan}, {Kind::kInf}}));
+  EXPECT_EQ(rule_of("CUDA error").tests, Tests{{Kind::kSeen}});
+  EXPECT_EQ(rule_of("CUDA error => warn").tests, Tests{{Kind::kSeen}});
+  EXPECT_EQ(rule_of("CUDA error => warn").pattern, "CUDA error");
+}
+
+TEST(WatchRule, ReadsTestsAndReaction) {
+  const WatchRule rule = rule_of("  loss=([^ ]+)  =>  nan,inf, > 1e3, <-2 ,3.5x , silent 5min restart");
+  EXPECT_EQ(rule.pattern, "loss=([^ ]+)");
+  EXPECT_EQ(rule.tests, (Tests{{Kind::kNan},
+                               {Kind::kInf},
+                               {Kind::kAbove, 1000},
+                               {Kind::kBelow, -2},
+                               {Kind::kJump, 3.5},
+                               {Kind::kSilent, 0, Duration(300'000)}}));
+  EXPECT_EQ(rule.reaction, WatchReaction::kRestart);
+  EXPECT_EQ(rule_of("a (b) => nan").reaction, WatchReaction::kStop);
+}
+
+TEST(WatchRule, SaysWhatItCannotRead) {
+  EXPECT_EQ(problem_of("a(b) => nam"), "'nam' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => > x"), "'> x' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => > nan"), "'> nan' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => > 0x10"), "'> 0x10' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => 1x"), "'1x' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => silent 0"), "'silent 0' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => silent"), "'silent' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => >"), "'>' is no test and no reaction");
+  EXPECT_EQ(problem_of("a(b) => stop warn"), "'stop' and 'warn' are two reactions");
+  EXPECT_EQ(problem_of("a(b) => stop nan"), "'nan' stands behind the reaction");
+  EXPECT_EQ(problem_of("a => nan"), "the pattern has no group in parentheses with the number");
+  EXPECT_EQ(problem_of("=> nan"), "the pattern is empty");
+}
+
+}  // namespace
+}  // namespace lrun::launcher
