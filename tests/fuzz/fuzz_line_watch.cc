@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -26,7 +27,7 @@ std::vector<WatchFinding> read_in_pieces(const WatchRule& rule, std::string_view
     all.insert(all.end(), found.begin(), found.end());
     lines.remove_prefix(std::min(piece, lines.size()));
   }
-  demand(watch.silent(lrun::SteadyTime::max()).size() <= 1);
+  demand(watch.silent(lrun::SteadyTime::max(), {0}).size() <= 1);
   return all;
 }
 

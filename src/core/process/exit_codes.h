@@ -3,9 +3,8 @@
 namespace lrun::inline core {
 
 /// lrun's own exit codes, after timeout(1). Any other code is that of a worker.
-inline constexpr int kExitWatched = 1;  ///< a rule of --watch stopped the run
-inline constexpr int kExitTimedOut = 124;
-inline constexpr int kExitRefused = 125;  ///< lrun itself failed, or refused: usage, plan, rendezvous, resources
+inline constexpr int kExitTimedOut = 124;  ///< a limit of the user's ended the run
+inline constexpr int kExitRefused = 125;   ///< lrun itself failed, or refused: usage, plan, rendezvous, resources
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 

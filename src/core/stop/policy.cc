@@ -25,6 +25,8 @@ bool is_worth_a_look(const SupervisionState& state) {
       return true;
     case RunEnd::Kind::kHang:
       return !state.end.is_ours();  // or else they have been looked at
+    case RunEnd::Kind::kWatched:
+      return state.end.limit_ms > 0;  // silence
     case RunEnd::Kind::kWorkerFailed:
       return state.only_victims;
     case RunEnd::Kind::kInterrupted:  // by a person: a scheduler's time is short
@@ -79,10 +81,12 @@ Decision kill_now(SupervisionState state) {
   return {state, {KillGroups{}}};
 }
 
-Decision settle(SupervisionState state, Duration moment) {
+Decision settle(SupervisionState state, RunEnd end, Duration moment) {
+  const bool settles = state.phase == Phase::kSettling;
   state.phase = Phase::kSettling;
-  state.end = {RunEnd::Kind::kWorkerFailed};
-  return {state, {ArmSettle{moment}}};
+  state.end = std::move(end);
+  // A moment that was asked for goes on after an error, since others may fail as well.
+  return settles ? Decision{state, {}} : Decision{state, {ArmSettle{moment}}};
 }
 
 Duration moment_after(const SupervisionState& state, const WorkerEnded& failure) {
@@ -95,8 +99,7 @@ Decision on_failure(const SupervisionState& state, const WorkerEnded& failure) {
   if (state.running == 0 || moment == Duration::zero()) {
     return begin_stop(state, {RunEnd::Kind::kWorkerFailed}, SIGTERM);
   }
-  // A moment that was asked for goes on after an error, since others may fail as well.
-  return state.phase == Phase::kSettling ? Decision{state, {}} : settle(state, moment);
+  return settle(state, {RunEnd::Kind::kWorkerFailed}, moment);
 }
 
 Decision when_last_ended(SupervisionState state) {
@@ -194,7 +197,8 @@ Decision on(SupervisionState state, const TimeIsOver& event) {
   if (!event.may_restart) state.unwanted = true;
   if (state.phase == Phase::kSettling) return begin_stop(state, state.end, SIGTERM);
   if (!may_begin_stop(state)) return {state, {}};
-  return begin_stop(state, event.end, SIGTERM);
+  const bool waits = event.moment > Duration::zero() && state.phase == Phase::kRunning;
+  return waits ? settle(state, event.end, event.moment) : begin_stop(state, event.end, SIGTERM);
 }
 
 Decision on(const SupervisionState& state, const LookedAtWorkers&) {

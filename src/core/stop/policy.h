@@ -70,10 +70,11 @@ struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
 struct KillExpired {};  ///< the kernel does not let some killed workers end
-/// A time limit of the run is over; `end` has which one.
+/// A limit that the user has set is reached; `end` has which one.
 struct TimeIsOver {
   RunEnd end;
   bool may_restart = false;  ///< another attempt may do better
+  Duration moment{0};        ///< in which workers may still fail by themselves, which then is why the run stops
 };
 /// Another node of the job stops or is lost, so this node stops, too. `end` has where and why.
 struct StoppedElsewhere {

@@ -56,10 +56,8 @@ void decide_code(Verdict& verdict) {
     case RunEnd::Kind::kTimedOut:
     case RunEnd::Kind::kHang:
     case RunEnd::Kind::kStartTimedOut:
-      verdict.exit_code = kExitTimedOut;
-      break;
     case RunEnd::Kind::kWatched:
-      verdict.exit_code = kExitWatched;
+      verdict.exit_code = kExitTimedOut;
       break;
     case RunEnd::Kind::kGuardDied:
     case RunEnd::Kind::kHeadLost:

@@ -24,10 +24,15 @@ constexpr int kMostRanks = 100'000;       ///< of a place
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
 Json json_of(const RunEnd& end) {
-  return {{"kind", name_of(end.kind)},          {"signal", end.signal_number},
-          {"limit_ms", end.limit_ms},           {"who", end.who.substr(0, kMostTextBytes)},
-          {"grace_expired", end.grace_expired}, {"node", end.node.substr(0, kMostTextBytes)},
-          {"node_rank", end.node_rank},         {"by_head", end.by_head}};
+  return {{"kind", name_of(end.kind)},
+          {"signal", end.signal_number},
+          {"limit_ms", end.limit_ms},
+          {"who", end.who.substr(0, kMostTextBytes)},
+          {"rank", end.rank},
+          {"grace_expired", end.grace_expired},
+          {"node", end.node.substr(0, kMostTextBytes)},
+          {"node_rank", end.node_rank},
+          {"by_head", end.by_head}};
 }
 
 std::optional<RunEnd> run_end_from(const Json& json) {
@@ -38,6 +43,7 @@ std::optional<RunEnd> run_end_from(const Json& json) {
   end.signal_number = json_integer(json.at("signal"));
   end.limit_ms = json_integer<std::int64_t>(json.at("limit_ms"));
   end.who = json.at("who").get<std::string>().substr(0, kMostTextBytes);
+  end.rank = json_integer(json.at("rank"));
   end.grace_expired = json.at("grace_expired").get<bool>();
   end.node = json.at("node").get<std::string>().substr(0, kMostTextBytes);
   end.node_rank = json_integer(json.at("node_rank"));
@@ -46,7 +52,7 @@ std::optional<RunEnd> run_end_from(const Json& json) {
   // Our launcher sends this signal to its workers, so another machine may not choose just any.
   const bool stops = end.kind != RunEnd::Kind::kInterrupted ||
                      (end.signal_number > 0 && end.signal_number != SIGKILL && end.signal_number != SIGSTOP);
-  return sound && stops && end.node_rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
+  return sound && stops && end.node_rank >= -1 && end.rank >= -1 ? std::optional(std::move(end)) : std::nullopt;
 }
 
 /// Every end but one by lrun's own signal without an error file. An end with 0 counts: others may have waited for it.

@@ -35,6 +35,7 @@ struct RunEnd {
   std::string node = {};       ///< in a job of several nodes, where this was decided; empty: here
   int node_rank = -1;          ///< of `node`; -1: here
   bool by_head = false;        ///< the lrun that the user typed got the signal and passed it on to all nodes
+  int rank = -1;               ///< of kWatched: the one that printed it; else -1
 
   /// True when the launcher of this node decided it.
   [[nodiscard]] bool is_ours() const { return node.empty(); }

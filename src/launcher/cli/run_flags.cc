@@ -96,12 +96,14 @@ constexpr Flag kRunFlags[] = {
      .placeholder = "RULE",
      .group = FlagGroup::kRun,
      .details =
-         "A rule on the lines that workers print: PATTERN, or 'PATTERN => TESTS REACTION'. PATTERN is an extended "
-         "regular expression; TESTS are about the number in its first group: 'nan', 'inf', '> 100', '< 0', '3x' (three "
-         "times the median of the rank's last hundred), or 'silent 5m' (no further such line of a rank for that time). "
-         "REACTION is 'warn', 'stop' (the run ends with 1) or 'restart' (as often as --max-restarts allows). Without "
-         "tests a pattern with a group asks for nan and inf, and one without for any line; without a reaction the run "
-         "stops. --watch@0 or --watch@0,2-3 is for these ranks only. May be given 16 times.",
+         "A rule on the lines that workers print, in single quotes: PATTERN, or 'PATTERN => TESTS REACTION'. PATTERN "
+         "is "
+         "an extended regular expression; TESTS are about the number in its first group, and one has to hold: 'nan', "
+         "'inf', '> 100', '< 0', '3x' (the median of the rank's last hundred), or 'silent 5m' (no further such line of "
+         "a rank that runs). REACTION is 'warn', 'stop' (the run ends with 124) or 'restart' (as often as "
+         "--max-restarts allows). Without tests a pattern with a group asks for nan and inf, and one without for any "
+         "line; without a reaction the run stops. --watch@0 or --watch@0,2-3 is for these ranks only. May be given 16 "
+         "times.",
      .example = "loss=([^ ]+) => nan, > 100 stop",
      .repeatable = true,
      .per_rank = true,

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/shortened.h"
 #include "base/split.h"
@@ -19,13 +21,21 @@ constexpr std::size_t kMostLineColumns = 100;
 constexpr std::size_t kMostPatternColumns = 60;
 constexpr std::size_t kNumbersOfMedian = 101;
 constexpr std::size_t kLeastNumbers = 10;  ///< for a median
+constexpr char kEscape = '\x1b';
+constexpr Duration kTellsAgain = std::chrono::minutes(1);
 
-/// The number at the front of `text`; empty: there is none.
-std::optional<double> number_of(std::string_view text) {
-  const std::string copy(text.substr(0, 64));
+/// The number that a value shows: '2.5', 'nan', also in quotes or as torch prints a tensor. Empty: it shows none.
+std::optional<double> number_of(std::string_view value) {
+  constexpr std::string_view kTensor = "tensor(";
+  if (value.starts_with(kTensor)) value.remove_prefix(kTensor.size());
+  value.remove_prefix(std::min(value.find_first_not_of("\"'[("), value.size()));
+  const std::string copy(value.substr(0, 64));
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
-  return end == copy.c_str() ? std::nullopt : std::optional(number);
+  const bool goes_on =
+      std::isalnum(static_cast<unsigned char>(*end)) != 0 && std::isdigit(static_cast<unsigned char>(end[-1])) == 0;
+  const bool is_grouped = *end == ',' && std::isdigit(static_cast<unsigned char>(end[1])) != 0;  // '1,234'
+  return end == copy.c_str() || goes_on || is_grouped ? std::nullopt : std::optional(number);
 }
 
 bool is_nan(double number) { return number != number; }  // NOLINT(misc-redundant-expression)
@@ -106,8 +116,13 @@ Duration silence_of(const WatchRule& rule) {
   return shortest;
 }
 
-std::string quoted_line(std::string_view line) {
-  return "'" + shortened(terminal_safe(trimmed(line)), kMostLineColumns) + "'";
+/// The line, or of a long one the part where its value begins.
+std::string quoted_line(std::string_view line, std::string_view value) {
+  constexpr std::size_t kBefore = 40;
+  const auto at = static_cast<std::size_t>(value.data() - line.data());
+  const bool is_far = at + value.size() > kMostLineColumns;
+  const std::string part = terminal_safe(trimmed(is_far ? line.substr(std::max(at, kBefore) - kBefore) : line));
+  return fmt::format("'{}{}'", is_far ? "…" : "", shortened(part, kMostLineColumns));
 }
 
 std::vector<LinePattern> pattern_of(const WatchRule& rule) {
@@ -123,68 +138,101 @@ LineWatch::LineWatch(const std::vector<WatchRule>& rules) {
 
 std::vector<WatchFinding> LineWatch::read(int rank, LogStream stream, std::string_view bytes, SteadyTime now) {
   std::vector<WatchFinding> found;
-  std::string& unfinished = unfinished_[{rank, stream}];
-  const auto search_all = [&](std::string_view lines) {
-    for (Rule& rule : rules_) {
-      const bool counts = rule.rule.ranks.empty() || has_rank(rule.rule.ranks, rank);
-      if (counts && !lines.empty()) search(rule, rank, lines, now, found);
-    }
-  };
-  if (!unfinished.empty()) {
-    const std::size_t end = bytes.find_first_of(kLineEnds);
-    unfinished += bytes.substr(0, std::min(end, kLongestLine - unfinished.size()));
-    if (end == std::string_view::npos) return found;
-    search_all(unfinished);
+  Unfinished& unfinished = unfinished_[{rank, stream}];
+  if (!unfinished.text.empty()) {
+    const std::size_t end = std::min(bytes.find_first_of(kLineEnds), bytes.size());
+    if (end > 0) unfinished.is_read = false;
+    unfinished.text += bytes.substr(0, std::min(end, kLongestLine - unfinished.text.size()));
+    if (end == bytes.size()) return found;
+    if (!unfinished.is_read) search_all({rank, unfinished.text, now}, found);
     bytes.remove_prefix(end + 1);
   }
   const std::size_t last_end = bytes.find_last_of(kLineEnds);
   const std::size_t whole = last_end == std::string_view::npos ? 0 : last_end + 1;
-  search_all(bytes.substr(0, whole));
-  unfinished = bytes.substr(whole, kLongestLine);
+  search_all({rank, bytes.substr(0, whole), now}, found);
+  unfinished = {std::string(bytes.substr(whole, kLongestLine))};
   return found;
 }
 
-/// Most lines have no match: where matches have known texts, libc's search for these is quicker by far.
-void LineWatch::search(Rule& rule, int rank, std::string_view lines, SteadyTime now, std::vector<WatchFinding>& found) {
-  TextSearch texts(lines, rule.pattern.literals());
-  for (std::size_t at = 0; at < lines.size();) {
-    if (!rule.pattern.literals().empty()) {
+bool LineWatch::has_unfinished() const {
+  return std::any_of(unfinished_.begin(), unfinished_.end(),
+                     [](const auto& entry) { return !entry.second.text.empty() && !entry.second.is_read; });
+}
+
+std::vector<WatchFinding> LineWatch::read_unfinished(SteadyTime now) {
+  std::vector<WatchFinding> found;
+  for (auto& [of, unfinished] : unfinished_) {
+    if (unfinished.text.empty() || std::exchange(unfinished.is_read, true)) continue;
+    search_all({of.first, unfinished.text, now}, found);
+  }
+  return found;
+}
+
+void LineWatch::search_all(const Lines& lines, std::vector<WatchFinding>& found) {
+  for (Rule& rule : rules_) {
+    const bool is_meant = rule.rule.ranks.empty() || has_rank(rule.rule.ranks, lines.rank);
+    if (is_meant) search(rule, lines, found);
+  }
+}
+
+/// Most lines have no match: where matches have known texts, libc's search for these is quicker by far. Colours may
+/// stand within a text.
+void LineWatch::search(Rule& rule, const Lines& lines, std::vector<WatchFinding>& found) {
+  const std::string_view bytes = lines.bytes;
+  const bool has_colours = bytes.find(kEscape) != std::string_view::npos;
+  const bool has_texts = !rule.pattern.literals().empty() && !has_colours;
+  TextSearch texts(bytes, rule.pattern.literals());
+  for (std::size_t at = 0; at < bytes.size();) {
+    if (has_texts) {
       const std::size_t place = texts.next(at);
       if (place == std::string_view::npos) return;
-      at += lines.substr(at, place - at).find_last_of(kLineEnds) + 1;  // npos + 1 is 0
+      at += bytes.substr(at, place - at).find_last_of(kLineEnds) + 1;  // npos + 1 is 0
     }
-    const std::size_t end = std::min(lines.find_first_of(kLineEnds, at), lines.size());
-    check(rule, rank, lines.substr(at, std::min(end - at, kLongestLine)), now, found);
+    const std::size_t end = std::min(bytes.find_first_of(kLineEnds, at), bytes.size());
+    check(rule, {lines.rank, bytes.substr(at, std::min(end - at, kLongestLine)), lines.now}, found);
     at = end + 1;
   }
 }
 
-void LineWatch::check(Rule& rule, int rank, std::string_view line, SteadyTime now, std::vector<WatchFinding>& found) {
-  const bool has_colours = line.find('\x1b') != std::string_view::npos;
-  const std::string plain = has_colours ? terminal_safe(line) : std::string();
-  const std::optional<std::string_view> value = rule.pattern.find(has_colours ? plain : line);
+void LineWatch::check(Rule& rule, const Lines& read, std::vector<WatchFinding>& found) {
+  const bool has_colours = read.bytes.find(kEscape) != std::string_view::npos;
+  const std::string plain = has_colours ? terminal_safe(read.bytes) : std::string();
+  const std::string_view line = has_colours ? plain : read.bytes;
+  const std::optional<std::string_view> value = rule.pattern.find(line);
   if (!value) return;
-  History& history = rule.ranks[rank];
-  history.last_match = now;
+  History& history = rule.ranks[read.rank];
+  history.last_match = read.now;
   history.is_silent = false;
-  std::string as = asks_for(rule.rule, WatchTest::Kind::kSeen) ? quoted_line(line) : "";
-  if (const std::optional<double> number = number_of(*value); number && as.empty()) {
-    for (const WatchTest& test : rule.rule.tests) {
-      const std::string text = holds_as(test, *number, history.last_numbers);
-      if (!text.empty() && as.empty()) as = text + ": " + quoted_line(line);
-    }
-    if (is_finite(*number)) history.last_numbers.push_back(*number);
-    if (history.last_numbers.size() > kNumbersOfMedian) history.last_numbers.pop_front();
-  }
-  if (as.empty()) {
-    history.holds = false;
-  } else if (!std::exchange(history.holds, true)) {
-    found.push_back(
-        {static_cast<std::size_t>(&rule - rules_.data()), rank, fmt::format("rank {} printed {}", rank, as)});
-  }
+  const std::string as = judge(rule, history, line, *value);
+  const bool held = std::exchange(history.holds, !as.empty());
+  const bool is_new = !history.told || read.now - *history.told >= kTellsAgain;
+  if (as.empty() || held || !is_new) return;
+  history.told = read.now;
+  const auto place = static_cast<std::size_t>(&rule - rules_.data());
+  found.push_back({place, read.rank, fmt::format("rank {} printed {}", read.rank, as)});
 }
 
-std::vector<WatchFinding> LineWatch::silent(SteadyTime now) {
+std::string LineWatch::judge(Rule& rule, History& history, std::string_view line, std::string_view value) {
+  if (asks_for(rule.rule, WatchTest::Kind::kSeen)) return quoted_line(line, value);
+  const std::size_t value_end = static_cast<std::size_t>(value.data() - line.data()) + value.size();
+  const bool is_cut = line.size() == kLongestLine && value_end == line.size();
+  const std::optional<double> number = is_cut ? std::nullopt : number_of(value);
+  rule.has_number = rule.has_number || number;
+  if (!number) {
+    if (rule.no_number.empty()) rule.no_number = terminal_safe(value);
+    return {};
+  }
+  std::string as;
+  for (const WatchTest& test : rule.rule.tests) {
+    const std::string text = holds_as(test, *number, history.last_numbers);
+    if (!text.empty() && as.empty()) as = text + ": " + quoted_line(line, value);
+  }
+  if (is_finite(*number)) history.last_numbers.push_back(*number);
+  if (history.last_numbers.size() > kNumbersOfMedian) history.last_numbers.pop_front();
+  return as;
+}
+
+std::vector<WatchFinding> LineWatch::silent(SteadyTime now, const std::vector<int>& running) {
   std::vector<WatchFinding> found;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
     const Duration limit = silence_of(rules_[i].rule);
@@ -192,9 +240,11 @@ std::vector<WatchFinding> LineWatch::silent(SteadyTime now) {
     for (auto& [rank, history] : rules_[i].ranks) {
       if (history.is_silent || now < history.last_match + limit) continue;
       history.is_silent = true;
+      if (std::find(running.begin(), running.end(), rank) == running.end()) continue;
       const std::string pattern = shortened(terminal_safe(rules_[i].rule.pattern), kMostPatternColumns);
-      found.push_back(
-          {i, rank, fmt::format("rank {} printed nothing like '{}' for {}", rank, pattern, format_duration(limit))});
+      found.push_back({i, rank,
+                       fmt::format("rank {} printed nothing like '{}' for {}", rank, pattern, format_duration(limit)),
+                       true});
     }
   }
   return found;
@@ -212,12 +262,20 @@ std::optional<SteadyTime> LineWatch::next_silence() const {
   return next;
 }
 
-std::vector<std::size_t> LineWatch::unmatched() const {
-  std::vector<std::size_t> places;
+std::vector<std::pair<std::size_t, std::string>> LineWatch::idle() const {
+  std::vector<std::pair<std::size_t, std::string>> idle;
   for (std::size_t i = 0; i < rules_.size(); ++i) {
-    if (rules_[i].ranks.empty() && !asks_for(rules_[i].rule, WatchTest::Kind::kSeen)) places.push_back(i);
+    const Rule& rule = rules_[i];
+    if (asks_for(rule.rule, WatchTest::Kind::kSeen)) continue;
+    const bool had_numbers = rule.has_number || silence_of(rule.rule) > Duration{0};
+    if (rule.ranks.empty()) {
+      idle.emplace_back(i, "no line matched");
+    } else if (!had_numbers) {
+      idle.emplace_back(i, fmt::format("the first group was '{}' and never a number, by",
+                                       shortened(rule.no_number, kMostPatternColumns)));
+    }
   }
-  return places;
+  return idle;
 }
 
 void LineWatch::wait_anew(SteadyTime now) {

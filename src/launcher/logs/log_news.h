@@ -22,9 +22,10 @@ struct LogEvents {
   std::function<void(LogStream)> console_closed;
   /// One line for people: output cannot be stored (disk full). Once for the files, once a console.
   std::function<void(const std::string& text)> warning;
-  /// Bytes that a worker has printed, as they were read. Unlike the others from inside the router, which must not be
-  /// called.
-  std::function<void(int rank, LogStream, std::string_view bytes)> printed;
+  /// Bytes that a worker has printed, as they were read; from inside the router, which must not be called. True: call
+  /// `noticed` once the router may be.
+  std::function<bool(int rank, LogStream, std::string_view bytes)> printed;
+  std::function<void()> noticed;
 };
 
 /// Events that wait until the router has no work half done, since a callback may call the router again. One thread.
@@ -36,8 +37,8 @@ class LogNews {
     waiting_.clear();
   }
 
-  void printed(int rank, LogStream stream, std::string_view bytes) const {
-    if (events_.printed) events_.printed(rank, stream, bytes);
+  void printed(int rank, LogStream stream, std::string_view bytes) {
+    if (events_.printed && events_.printed(rank, stream, bytes)) waiting_.emplace_back(events_.noticed);
   }
   void drained(int local_rank) { add(events_.drained, local_rank); }
   void console_closed(LogStream stream) { add(events_.console_closed, stream); }

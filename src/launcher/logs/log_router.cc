@@ -134,6 +134,7 @@ void LogRouter::stream_ended(LogSource& source) {
   source.lines.finish([&](std::string_view piece) { rest = piece; });
   if (!rest.empty() && files_.filters(source.stream)) files_.copy_if_wanted(source, rest + "\n");
   if (source.to_console) presenter(source.stream).finish(source, rest);
+  news_.printed(source.rank, source.stream, "\n");  // the last line may lack its end
   source.file.close();
   note_drained(*source.worker);
   if (reader_.empty()) consoles_.rest();

@@ -302,7 +302,8 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
     needs("--on-hang restart", "--max-restarts");
   for (const WatchRule& rule : request.output.watch) {
     const bool restarts = rule.reaction == WatchReaction::kRestart && !may_restart;
-    if (restarts) needs(fmt::format("{} {}", rule.origin, rule.text), "--max-restarts");
+    if (!restarts) continue;
+    plan.warnings.push_back(fmt::format("'{} {}' stops the run: '--max-restarts' is 0", rule.origin, rule.text));
   }
   const Setting<std::optional<GroupBackend>>& backend = request.process_group_backend;
   const bool is_python = !request.of_liblrun && is_python_program(request, in.program);

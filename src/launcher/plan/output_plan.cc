@@ -36,7 +36,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   const bool as_torchrun = maps || personality.output == Personality::Output::kInherited;
   OutputPlan plan;
   plan.console = request.console;
-  plan.captures_all = request.console.given() || !as_torchrun || !request.watch.empty();
+  plan.captures_all = request.console.given() || !as_torchrun;
   plan.files = log_dir != "/dev/null";
   plan.file_per_rank = personality.file_per_rank && !maps;
   plan.redirects = request.redirects.value;
@@ -85,7 +85,8 @@ StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream
   if (plan.files && plan.redirects.has(worker.local_rank, stream)) {
     return {through_lrun ? Way::kCaptured : Way::kFile, true, false};
   }
-  if (!plan.captures_all && plan.pty && shown) return {Way::kCaptured, false, true, false};
+  const bool is_read = !plan.watch.empty() || (plan.pty && shown);
+  if (!plan.captures_all && is_read) return {Way::kCaptured, false, shown, false};
   if (!plan.captures_all) return {shown ? Way::kInherited : Way::kNowhere, false, false};
   const bool file = plan.files && plan.file_per_rank;
   // lrun has no use for the lines: the program gets the console itself, and sees that it is a terminal.

@@ -53,14 +53,15 @@ class RuleReader {
 
   std::optional<Problem> read(WatchRule& rule) {
     while (at_ < words_.size()) {
-      const std::string word = words_[at_++];
+      const std::size_t begin = at_;
+      const std::string word = lower_case(words_[at_++]);
       if (const auto reaction = value_in(kWatchReactions, word)) {
         if (at_ < words_.size()) return behind_reaction(word, words_[at_]);
         rule.reaction = *reaction;
         return std::nullopt;
       }
       const std::optional<WatchTest> test = read_test(word);
-      if (!test) return Problem{fmt::format("'{}' is no test and no reaction", unread(word)), kAllTests};
+      if (!test) return no_test(begin);
       rule.tests.push_back(*test);
     }
     return std::nullopt;
@@ -94,10 +95,13 @@ class RuleReader {
 
   std::string next() { return at_ < words_.size() ? words_[at_++] : std::string(); }
 
-  /// The word, with what was read behind it.
-  [[nodiscard]] std::string unread(const std::string& word) const {
-    const bool took_another = words_[at_ - 1] != word;
-    return took_another ? word + " " + words_[at_ - 1] : word;
+  /// The words from `begin` on that were read.
+  [[nodiscard]] Problem no_test(std::size_t begin) const {
+    std::string words = words_[begin];
+    for (std::size_t i = begin + 1; i < at_; ++i) words += " " + words_[i];
+    const bool is_of_pattern = words.find_first_of("([\\") != std::string::npos;
+    return {fmt::format("'{}' is no test and no reaction", words),
+            is_of_pattern ? "write '=[>]' for a '=>' of the pattern itself" : kAllTests};
   }
 
   std::vector<std::string> words_;
@@ -108,27 +112,71 @@ bool asks_for_number(const WatchTest& test) {
   return test.kind != WatchTest::Kind::kSeen && test.kind != WatchTest::Kind::kSilent;
 }
 
+/// Where a rule's tests begin without an arrow before them, as in 'loss=([^ ]+) > 100'; npos: nowhere.
+std::size_t place_of_lost_arrow(std::string_view text) {
+  for (std::size_t at = 0; at != std::string_view::npos; at = text.find(' ', at + 1)) {
+    std::string_view rest = text.substr(at);
+    const std::size_t begin = rest.find_first_not_of(" -=");  // '->', '= >'
+    rest.remove_prefix(std::min(begin, rest.size()));
+    WatchRule rule;
+    const bool is_written = rest.find_first_not_of("> \t") != std::string_view::npos;
+    for (const std::string_view tests : {rest, rest.substr(std::min(rest.find_first_not_of('>'), rest.size()))}) {
+      if (is_written && !RuleReader(words_of_rule(tests)).read(rule)) return at;
+    }
+  }
+  return std::string_view::npos;
+}
+
+std::optional<Problem> problem_of_lost_arrow(std::string_view text) {
+  const std::size_t at = place_of_lost_arrow(text);
+  if (at == std::string_view::npos) return std::nullopt;
+  if (at == 0) return Problem{fmt::format("'{}' is no pattern", text), "for example 'loss=([^ ]+) => nan'"};
+  return Problem{fmt::format("a '=>' is missing behind '{}'", text.substr(0, at)),
+                 "for example 'loss=([^ ]+) => > 100'"};
+}
+
+/// A group of digits never matches 'nan'.
+std::optional<Problem> problem_of_group(const WatchRule& rule, const LinePattern& pattern) {
+  const auto may_be_one_of = [&](std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return pattern.group_may_be(word); });
+  };
+  for (const WatchTest& test : rule.tests) {
+    const bool lacks_nan = test.kind == WatchTest::Kind::kNan && !may_be_one_of({"nan", "NaN", "NAN"});
+    const bool lacks_inf =
+        test.kind == WatchTest::Kind::kInf && !may_be_one_of({"inf", "Inf", "INF", "-inf", "infinity"});
+    if (!lacks_nan && !lacks_inf) continue;
+    return Problem{fmt::format("the pattern's group cannot be '{}'", lacks_nan ? "nan" : "inf"),
+                   "for example 'loss=([^ ]+)', or a test such as '=> > 100'"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::variant<WatchRule, Problem> parse_watch_rule(std::string_view text) {
+  text = trimmed(text);
   WatchRule rule;
-  rule.text = trimmed(text);
+  rule.text = text;
   const std::size_t arrow = text.rfind(kArrow);
+  const bool has_arrow = arrow != std::string_view::npos;
   rule.pattern = trimmed(text.substr(0, arrow));
   auto made = LinePattern::make(rule.pattern);
   if (const auto* const problem = std::get_if<Problem>(&made)) return *problem;
-  if (arrow != std::string_view::npos) {
-    RuleReader reader(words_of_rule(text.substr(arrow + kArrow.size())));
-    if (const std::optional<Problem> problem = reader.read(rule)) return *problem;
+  const auto& pattern = std::get<LinePattern>(made);
+  if (!has_arrow) {
+    if (std::optional<Problem> problem = problem_of_lost_arrow(text)) return *std::move(problem);
+  } else if (std::optional<Problem> problem =
+                 RuleReader(words_of_rule(text.substr(arrow + kArrow.size()))).read(rule)) {
+    return *std::move(problem);
   }
-  const bool has_group = std::get<LinePattern>(made).has_group();
   if (rule.tests.empty()) {
-    rule.tests = has_group ? std::vector<WatchTest>{{WatchTest::Kind::kNan}, {WatchTest::Kind::kInf}}
-                           : std::vector<WatchTest>{{WatchTest::Kind::kSeen}};
+    rule.tests = pattern.has_group() ? std::vector<WatchTest>{{WatchTest::Kind::kNan}, {WatchTest::Kind::kInf}}
+                                     : std::vector<WatchTest>{{WatchTest::Kind::kSeen}};
   }
-  if (!has_group && std::any_of(rule.tests.begin(), rule.tests.end(), asks_for_number)) {
+  if (!pattern.has_group() && std::any_of(rule.tests.begin(), rule.tests.end(), asks_for_number)) {
     return Problem{"the pattern has no group in parentheses with the number", "for example 'loss=([^ ]+) => nan'"};
   }
+  if (std::optional<Problem> problem = problem_of_group(rule, pattern)) return *std::move(problem);
   return rule;
 }
 

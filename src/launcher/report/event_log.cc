@@ -154,6 +154,10 @@ void EventLog::settling(int rank, Duration moment) {
   if (file_) write("settling", fmt::format(R"({{"rank":{},"moment_ms":{}}})", rank, moment.count()));
 }
 
+void EventLog::watched(int rank, const std::string& text) {
+  if (file_) write("watched", fmt::format(R"({{"rank":{},"text":{}}})", rank, json_string(text)));
+}
+
 void EventLog::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   if (!file_) return;
   nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};

@@ -57,6 +57,8 @@ class EventLog {
   void settling(int rank, Duration moment);
   /// `cause` is the worker to blame so far, or nullptr.
   void stopping(const RunEnd& end, const FailureRecord* cause, int others);
+  /// A rule of --watch holds for a rank.
+  void watched(int rank, const std::string& text);
   /// 'killing', 'suspended', 'resumed'.
   void noted(std::string_view event);
   void run_ended(const Verdict& verdict);

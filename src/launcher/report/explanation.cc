@@ -136,6 +136,7 @@ void take_result(const std::string& result_json, Explanation& explanation) {
     const Json result = Json::parse(result_json);
     explanation.reason = clean(result.at("reason").get<std::string>());
     explanation.exit_code = json_integer(result.at("exit_code"));
+    explanation.rank = json_integer(result.value("watched_rank", Json(-1)));
     explanation.hint = clean(result.at("hint").get<std::string>());
     explanation.text = lines_of(result.at("text").get<std::string>());
   } catch (const Json::exception&) {
@@ -179,7 +180,8 @@ std::string next_command(const KnownOfRun& run, const Explanation& explanation) 
   const std::string& id = run.id;
   if (explanation.state == "waiting" || (run.alive && explanation.quiet.empty())) return "lrun status " + id;
   if (run.alive) return "lrun stack --brief " + id;
-  if (explanation.rank >= 0 && !run.log.empty()) return fmt::format("lrun logs {} {} --tail 50", id, explanation.rank);
+  const bool has_log = !run.log.empty() || explanation.reason == name_of(RunEnd::Kind::kWatched);
+  if (explanation.rank >= 0 && has_log) return fmt::format("lrun logs {} {} --tail 50", id, explanation.rank);
   const std::optional<RunEnd::Kind> reason = run_end_named(explanation.reason);
   const bool is_no_mistake = reason == RunEnd::Kind::kInterrupted || reason == RunEnd::Kind::kGuardDied;
   return (is_no_mistake && run.can_repeat ? "lrun again " : "lrun report ") + id;

@@ -15,7 +15,7 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
     endings += (endings.empty() ? "\n  " : ",\n  ") + to_json(record);
   }
   return fmt::format(
-      R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {}, "restarts": {},
+      R"({{"schema": 1, "run_id": {}, "reason": "{}", "signal": {}, "exit_code": {}, "restarts": {}, "watched_rank": {},
  "culprit": {},
  "overruled": {},
  "hint": {},
@@ -23,8 +23,8 @@ std::string result_json(const std::string& run_id, const Verdict& verdict, const
  "workers": [{}]}}
 )",
       json_string(run_id), name_of(verdict.end.kind), verdict.end.signal_number, verdict.exit_code, verdict.restarts,
-      verdict.culprit ? to_json(*verdict.culprit) : "null", verdict.overruled ? to_json(*verdict.overruled) : "null",
-      json_string(hint), json_string(text), endings);
+      verdict.end.rank, verdict.culprit ? to_json(*verdict.culprit) : "null",
+      verdict.overruled ? to_json(*verdict.overruled) : "null", json_string(hint), json_string(text), endings);
 }
 
 std::string hint_in(std::string_view text) {

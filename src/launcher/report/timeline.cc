@@ -15,6 +15,7 @@
 #include "base/nearest.h"
 #include "base/shortened.h"
 #include "base/signal_names.h"
+#include "logs/terminal_text.h"
 #include "report/verdict_text.h"
 #include "verdict/failure_record.h"
 
@@ -169,6 +170,7 @@ std::string mark_text(const std::string& name, const Json& event) {
   if (name == "stopping") return stop_text(event);
   if (name == "restarting") return restart_mark(event);
   if (name == "nodes_changed") return "the nodes of the job have changed";
+  if (name == "watched") return terminal_safe(event.at("text").get<std::string>());
   if (name == "killing") return "killing workers that have not ended";
   if (name == "settling") return "waiting for what other ranks report";
   return plain(name);

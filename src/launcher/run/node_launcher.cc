@@ -83,24 +83,32 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       [this](std::string_view command, const ControlSocket::Reply& reply) { answer(command, reply); });
   run_.store.set_listeners([this](const std::string& line) { run_.output.sink.warn(line); },
                            [this](pid_t pid) { worker_connected(pid); });
-  run_.logs.set_events({.drained =
-                            [this](int) {
-                              if (attempts_.supervised()) attempts_.attempt().supervisor().check_finished();
-                            },
-                        .console_closed =
-                            [this](LogStream stream) {
-                              if (stream != LogStream::kOut || !attempts_.supervised()) return;
-                              attempts_.stop(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
-                            },
-                        .warning = [this](const std::string& text) { run_.output.sink.warn(text); },
-                        .printed = print_listener()});
+  listen_to_workers();
 }
 
-/// Empty where nobody wants to know.
-std::function<void(int rank, LogStream stream, std::string_view bytes)> NodeLauncher::print_listener() {
-  if (plan_.output.watch.empty()) return {};
-  watch_.emplace(run_.loop, plan_.output.watch, run_.output.sink, [this]() -> Attempt& { return attempts_.attempt(); });
-  return [this](int rank, LogStream stream, std::string_view bytes) { watch_->printed(rank, stream, bytes); };
+void NodeLauncher::listen_to_workers() {
+  run_.logs.set_events(
+      {.drained =
+           [this](int) {
+             if (attempts_.supervised()) attempts_.attempt().supervisor().check_finished();
+           },
+       .console_closed =
+           [this](LogStream stream) {
+             if (stream != LogStream::kOut || !attempts_.supervised()) return;
+             attempts_.stop(ConsoleClosed{}, {RunEnd::Kind::kConsoleClosed});
+           },
+       .warning = [this](const std::string& text) { run_.output.sink.warn(text); },
+       .printed = [this](int rank, LogStream stream,
+                         std::string_view bytes) { return watch_ && watch_->printed(rank, stream, bytes); },
+       .noticed = [this] { watch_->react(); }});
+  if (plan_.output.watch.empty()) return;
+  watch_.emplace(WatchMonitor::Facts{.loop = run_.loop,
+                                     .rules = plan_.output.watch,
+                                     .sink = run_.output.sink,
+                                     .events = run_.record.events(),
+                                     .attempt = [this]() -> Attempt& { return attempts_.attempt(); },
+                                     .stop = [this](const TimeIsOver& reason) { attempts_.stop(reason, reason.end); },
+                                     .is_blocked = [this] { return !run_.logs.console_lines(); }});
 }
 
 NodeLauncher::~NodeLauncher() {
@@ -266,6 +274,7 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
   std::optional<TerminalRelay>& terminal = attempts_.attempt().terminal();
   if (terminal && signal.signal_number == SIGTSTP) terminal->release();
   if (terminal && signal.signal_number == SIGCONT) terminal->resume();
+  if (watch_ && signal.signal_number == SIGCONT) watch_->went_on();
   const bool is_state = signal.signal_number == SIGTSTP || signal.signal_number == SIGCONT;
   if (repeats && (attempts_.is_over() || attempts_.waits())) return;
   if (attempts_.is_over() && !is_state) {
@@ -293,9 +302,9 @@ void NodeLauncher::conclude() {
   verdict_ = result.verdict;
   attempts_.leave_job(job_result_text(verdict_));
   const std::string text = ending_.write(result);
-  // On other nodes lines may have matched, and a program that failed may not have come to its first.
-  const bool may_have_matched = attempts_.job() != nullptr || verdict_.end.kind == RunEnd::Kind::kWorkerFailed;
-  if (watch_ && !may_have_matched) watch_->warn_of_unmatched();
+  // On other nodes lines may have matched, and a run that did not succeed may not have come to its first.
+  const bool is_complete = attempts_.job() == nullptr && verdict_.end.kind == RunEnd::Kind::kSucceeded;
+  if (watch_ && is_complete) watch_->warn_of_idle();
   run_.logs.begin_last_lines();
   if (!text.empty()) job_sink_.print_of_job(text);
   const Duration patience = guard_died_ ? Duration::zero() : console_patience(verdict_.end.kind);

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,7 +84,7 @@ class NodeLauncher {
 
  private:
   [[nodiscard]] LauncherSignals::Facts signal_facts() const;
-  [[nodiscard]] std::function<void(int rank, LogStream stream, std::string_view bytes)> print_listener();
+  void listen_to_workers();
   [[nodiscard]] RunStatus status();
   [[nodiscard]] std::string standstill() const;
   Verdict run_attempts();

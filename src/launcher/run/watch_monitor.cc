@@ -13,70 +13,107 @@ namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostRuleColumns = 60;
+/// A rank that fails for the same reason has more to say: its own error is then the cause.
+constexpr Duration kMomentToFail(250);
+/// A line that is not ended by then, as that of a progress bar, is read as it is.
+constexpr Duration kMomentToEnd(250);
+/// After it a launcher that was busy, or stopped, has read what was there.
+constexpr Duration kMomentToRead(100);
 
-/// "rank 3 printed nan: 'loss=nan' (--watch 'loss=([^ ]+) => nan')"
-std::string text_of(const WatchFinding& finding, const WatchRule& rule) {
-  return fmt::format("{} ({} '{}')", finding.text, rule.origin, shortened(terminal_safe(rule.text), kMostRuleColumns));
+/// "--watch 'loss=([^ ]+) => nan'"
+std::string named_rule(const WatchRule& rule) {
+  return fmt::format("{} '{}'", rule.origin, shortened(terminal_safe(rule.text), kMostRuleColumns));
 }
 
 bool is_running(Attempt& attempt) {
   return attempt.supervised() && attempt.supervisor().state().phase == SupervisionState::Phase::kRunning;
 }
 
+std::vector<int> ranks_of(const std::vector<RankProcess>& processes) {
+  std::vector<int> ranks;
+  for (const RankProcess& process : processes) ranks.push_back(process.rank);
+  return ranks;
+}
+
 }  // namespace
 
-WatchMonitor::WatchMonitor(EventLoop& loop, const std::vector<WatchRule>& rules, MessageSink& sink,
-                           std::function<Attempt&()> attempt)
-    : loop_(loop), rules_(rules), sink_(sink), attempt_(std::move(attempt)), watch_(rules) {}
+WatchMonitor::WatchMonitor(Facts facts) : facts_(std::move(facts)), watch_(facts_.rules) {}
 
-void WatchMonitor::printed(int rank, LogStream stream, std::string_view bytes) {
-  if (const int attempt = attempt_().membership().round; attempt != watched_attempt_) {
-    watched_attempt_ = attempt;
-    watch_ = LineWatch(rules_);
-    findings_.clear();
-  }
+/// Another round begins anew.
+void WatchMonitor::enter_round() {
+  const int round = facts_.attempt().membership().round;
+  if (std::exchange(watched_round_, round) == round) return;
+  watch_ = LineWatch(facts_.rules);
+  findings_.clear();
+}
+
+bool WatchMonitor::printed(int rank, LogStream stream, std::string_view bytes) {
+  enter_round();
   for (WatchFinding& finding : watch_.read(rank, stream, bytes, steady_now())) findings_.push_back(std::move(finding));
-  if (!findings_.empty()) reaction_ = loop_.after(Duration::zero(), [this] { react(); });
-  if (!silence_.armed()) wait_for_silence();
+  wait();
+  return !findings_.empty();
 }
 
-void WatchMonitor::warn_of_unmatched() const {
-  for (const std::size_t place : watch_.unmatched()) {
-    sink_.warn(fmt::format("no line matched '{} {}'", rules_[place].origin,
-                           shortened(terminal_safe(rules_[place].text), kMostRuleColumns)));
+void WatchMonitor::wait() {
+  if (!unfinished_.armed() && watch_.has_unfinished()) {
+    unfinished_ = facts_.loop.after(kMomentToEnd, [this] { read_unfinished(); });
   }
-}
-
-void WatchMonitor::wait_for_silence() {
   const std::optional<SteadyTime> next = watch_.next_silence();
-  if (!next) return;
+  if (!next || (silence_.armed() && silence_due_ <= *next)) return;
+  silence_due_ = *next;
   const auto left = std::chrono::ceil<Duration>(*next - steady_now());
-  silence_ = loop_.after(std::max(left, Duration::zero()), [this] { look_for_silence(); });
+  silence_ = facts_.loop.after(std::max(left, Duration::zero()) + kMomentToRead, [this] { look_for_silence(); });
 }
 
-/// Lines that have come since move the time further.
+void WatchMonitor::read_unfinished() {
+  unfinished_.cancel();
+  enter_round();
+  for (WatchFinding& finding : watch_.read_unfinished(steady_now())) findings_.push_back(std::move(finding));
+  react();
+}
+
+/// Lines that have come since move the time further. Lines that nobody has read yet are no silence.
 void WatchMonitor::look_for_silence() {
   silence_.cancel();
-  Attempt& attempt = attempt_();
+  enter_round();
+  Attempt& attempt = facts_.attempt();
   if (!is_running(attempt)) return;
-  if (attempt.supervisor().state().suspended) watch_.wait_anew(steady_now());
-  findings_ = watch_.silent(steady_now());
+  if (attempt.supervisor().state().suspended || facts_.is_blocked()) went_on();
+  for (WatchFinding& finding : watch_.silent(steady_now() - kMomentToRead, ranks_of(attempt.running()))) {
+    findings_.push_back(std::move(finding));
+  }
   react();
-  wait_for_silence();
+  wait();
 }
 
+/// Of several rules that hold at once the one that stops comes first.
 void WatchMonitor::react() {
-  for (const WatchFinding& finding : std::exchange(findings_, {})) react_to(finding);
+  std::vector<WatchFinding> findings = std::exchange(findings_, {});
+  std::stable_sort(findings.begin(), findings.end(), [this](const WatchFinding& left, const WatchFinding& right) {
+    const auto order = [this](const WatchFinding& one) {
+      return facts_.rules[one.rule].reaction == WatchReaction::kStop;
+    };
+    return order(left) > order(right);
+  });
+  for (const WatchFinding& finding : findings) react_to(finding);
 }
 
 void WatchMonitor::react_to(const WatchFinding& finding) {
-  const WatchRule& rule = rules_[finding.rule];
-  const std::string text = text_of(finding, rule);
-  if (rule.reaction == WatchReaction::kWarn) return sink_.warn(text);
-  if (!is_running(attempt_())) return;
-  RunEnd end{RunEnd::Kind::kWatched};
-  end.who = text;
-  attempt_().supervisor().handle(TimeIsOver{end, rule.reaction == WatchReaction::kRestart});
+  const WatchRule& rule = facts_.rules[finding.rule];
+  const std::string text = fmt::format("{} ({})", finding.text, named_rule(rule));
+  facts_.events.watched(finding.rank, text);
+  if (rule.reaction == WatchReaction::kWarn) return facts_.sink.warn(text);
+  TimeIsOver over{.end = {RunEnd::Kind::kWatched}, .may_restart = rule.reaction == WatchReaction::kRestart};
+  over.end.who = text;
+  over.end.rank = finding.rank;
+  if (finding.is_silence) over.end.limit_ms = 1;  // worth a look at where the ranks are
+  over.moment = finding.is_silence ? Duration::zero() : kMomentToFail;
+  if (!over.may_restart) return facts_.stop(over);
+  if (is_running(facts_.attempt())) facts_.attempt().supervisor().handle(over);
+}
+
+void WatchMonitor::warn_of_idle() const {
+  for (const auto& [place, words] : watch_.idle()) facts_.sink.warn(words + " " + named_rule(facts_.rules[place]));
 }
 
 }  // namespace lrun::launcher

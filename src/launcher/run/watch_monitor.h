@@ -9,40 +9,54 @@
 #include "base/log_stream.h"
 #include "logs/line_watch.h"
 #include "plan/watch_rule.h"
+#include "report/event_log.h"
 #include "report/message_sink.h"
 #include "run/attempt.h"
+#include "stop/policy.h"
 
 namespace lrun::launcher {
 
 /// Carries --watch out: looks for its rules in what workers print, warns, and stops or restarts the run. One thread.
 class WatchMonitor {
  public:
-  /// \param attempt  the one that runs now; called while workers run
-  /// Everything must outlive this.
-  WatchMonitor(EventLoop& loop, const std::vector<WatchRule>& rules, MessageSink& sink,
-               std::function<Attempt&()> attempt);
+  struct Facts {
+    EventLoop& loop;
+    const std::vector<WatchRule>& rules;
+    MessageSink& sink;
+    EventLog& events;
+    std::function<Attempt&()> attempt;  ///< the one that runs now; called while workers run
+    /// Ends the run whatever it does now.
+    std::function<void(const TimeIsOver& reason)> stop;
+    std::function<bool()> is_blocked;  ///< the console takes nothing, so the workers may not be read
+  };
 
-  /// Takes what a worker has printed. Calls nobody but the loop: what follows from it happens in the loop's next turn.
-  void printed(int rank, LogStream stream, std::string_view bytes);
+  /// All that is named by `facts` must outlive this.
+  explicit WatchMonitor(Facts facts);
 
-  /// At the end of a run: warns of rules that have seen no line, whose pattern may be wrong.
-  void warn_of_unmatched() const;
+  /// Takes what a worker has printed. \return react() has something to do.
+  bool printed(int rank, LogStream stream, std::string_view bytes);
+  /// Warns of what was found, and stops the run where a rule says so.
+  void react();
+  /// The workers did not run for a while: silence counts from now on.
+  void went_on() { watch_.wait_anew(steady_now()); }
+
+  /// At the end of a run: warns of rules that cannot have held, whose pattern may be wrong.
+  void warn_of_idle() const;
 
  private:
-  void wait_for_silence();
+  void enter_round();
+  void wait();
+  void read_unfinished();
   void look_for_silence();
-  void react();
   void react_to(const WatchFinding& finding);
 
-  EventLoop& loop_;
-  const std::vector<WatchRule>& rules_;
-  MessageSink& sink_;
-  std::function<Attempt&()> attempt_;
+  Facts facts_;
   LineWatch watch_;
-  int watched_attempt_ = -1;
+  int watched_round_ = -1;
   std::vector<WatchFinding> findings_;  ///< that wait for react()
-  EventLoop::Timer reaction_;
   EventLoop::Timer silence_;
+  SteadyTime silence_due_{};
+  EventLoop::Timer unfinished_;
 };
 
 }  // namespace lrun::launcher

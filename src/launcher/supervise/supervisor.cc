@@ -165,7 +165,7 @@ void Supervisor::saw_workers(std::vector<RankPlace> places) {
 }
 
 void Supervisor::apply(const ArmSettle& action) {
-  observer_.settling(records_.back(), action.settle);
+  if (state_.end.kind == RunEnd::Kind::kWorkerFailed) observer_.settling(records_.back(), action.settle);
   settle_.arm(action.settle, [this] { handle(SettleExpired{}); });
 }
 

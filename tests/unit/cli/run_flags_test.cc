@@ -27,7 +27,7 @@ TEST(RunFlags, TakeRulesForAllRanksOrForSome) {
   EXPECT_EQ(request.output.watch[1].text, "CUDA error => warn");
   EXPECT_EQ(request.output.watch[1].ranks, (RankRanges{{0, 0}, {2, 3}}));
   expect_refused({
-      {"--watch=loss=\\d", {"'--watch loss=\\d'", "'[0-9]'"}},
+      {"--watch=loss=(x", {"'--watch loss=(x'", "'('", "'\\('"}},
       {"--watch=a(b) => nam", {"'nam' is no test and no reaction", "silent 5m"}},
       {"--watch@x=a", {"'@'", "'--watch@0'"}},
   });

@@ -12,7 +12,10 @@ namespace lrun::launcher {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
 
 WatchRule rule_of(const std::string& text, RankRanges ranks = {}) {
   WatchRule rule = std::get<WatchRule>(parse_watch_rule(text));
@@ -39,7 +42,9 @@ TEST_F(LineWatchTest, QuotesTheLineOnceARankAndAgainAfterAGoodOne) {
   EXPECT_THAT(read("step 1 loss=2.5\nstep 2 loss=nan \n"), ElementsAre("rank 0 printed nan: 'step 2 loss=nan'"));
   EXPECT_THAT(read("loss=nan\n"), IsEmpty());
   EXPECT_THAT(read("loss=-inf\n", 3), ElementsAre("rank 3 printed -inf: 'loss=-inf'"));
-  EXPECT_THAT(read("loss=2\nloss=inf\n"), ElementsAre("rank 0 printed inf: 'loss=inf'"));
+  EXPECT_THAT(read("loss=2\nloss=inf\n"), IsEmpty()) << "not twice in a minute";
+  now += std::chrono::minutes(1);
+  EXPECT_THAT(read("loss=inf\nloss=2\nloss=inf\n"), ElementsAre("rank 0 printed inf: 'loss=inf'"));
 }
 
 TEST_F(LineWatchTest, PutsLinesTogetherAndEndsThemAsProgressBarsDo) {
@@ -57,14 +62,19 @@ TEST_F(LineWatchTest, ReadsTheBeginningOfALongLine) {
 }
 
 TEST_F(LineWatchTest, IgnoresWhatIsNoNumber) {
-  EXPECT_THAT(read("loss=unknown\nloss=\nloss=n/a\n"), IsEmpty());
+  EXPECT_THAT(read("loss=unknown\nloss=\nloss=n/a\nloss=nanometers\nloss=info\nloss=1,234\n"), IsEmpty());
+  EXPECT_THAT(watch.idle(), ElementsAre(Pair(0U, "the first group was 'unknown' and never a number, by")));
   EXPECT_THAT(read("loss=nan,\n"), ElementsAre("rank 0 printed nan: 'loss=nan,'"));
+  EXPECT_THAT(read("loss=tensor(nan, device='cuda:0')\n", 1), SizeIs(1));
+  EXPECT_THAT(read("loss=\"nan\"\n", 2), SizeIs(1));
+  EXPECT_THAT(watch.idle(), IsEmpty());
 }
 
 TEST_F(LineWatchTest, ComparesWithLimits) {
   watch = LineWatch({rule_of("loss=([^ ]+) => > 100, < -1")});
   EXPECT_THAT(read("loss=100\nloss=-1\nloss=nan\n"), IsEmpty());
   EXPECT_THAT(read("loss=100.5\n"), ElementsAre("rank 0 printed 100.5, above 100: 'loss=100.5'"));
+  now += std::chrono::minutes(1);
   EXPECT_THAT(read("loss=0\nloss=-2\n"), ElementsAre("rank 0 printed -2, below -1: 'loss=-2'"));
 }
 
@@ -87,14 +97,14 @@ TEST_F(LineWatchTest, SeesLinesOfItsRanksOnly) {
 TEST_F(LineWatchTest, CountsSilenceFromTheLastMatch) {
   watch = LineWatch({rule_of("step ([0-9]+) => silent 10s")});
   EXPECT_EQ(watch.next_silence(), std::nullopt);
-  EXPECT_THAT(watch.unmatched(), ElementsAre(0U));
+  EXPECT_THAT(watch.idle(), ElementsAre(Pair(0U, "no line matched")));
   EXPECT_THAT(read("importing\nstep 1\n"), IsEmpty());
-  EXPECT_THAT(watch.unmatched(), IsEmpty());
+  EXPECT_THAT(watch.idle(), IsEmpty());
   const SteadyTime due = now + Duration(10'000);
   EXPECT_EQ(watch.next_silence(), due);
-  EXPECT_THAT(watch.silent(due - Duration(1)), IsEmpty());
-  EXPECT_THAT(texts_of(watch.silent(due)), ElementsAre("rank 0 printed nothing like 'step ([0-9]+)' for 10s"));
-  EXPECT_THAT(watch.silent(due), IsEmpty());
+  EXPECT_THAT(watch.silent(due - Duration(1), {0}), IsEmpty());
+  EXPECT_THAT(texts_of(watch.silent(due, {0, 1})), ElementsAre("rank 0 printed nothing like 'step ([0-9]+)' for 10s"));
+  EXPECT_THAT(watch.silent(due, {0, 1}), IsEmpty());
   EXPECT_EQ(watch.next_silence(), std::nullopt);
   now = due;
   EXPECT_THAT(read("step 2\n"), IsEmpty());
@@ -102,8 +112,43 @@ TEST_F(LineWatchTest, CountsSilenceFromTheLastMatch) {
   EXPECT_EQ(watch.next_silence(), due + Duration(15'000));
 }
 
+TEST_F(LineWatchTest, HearsNoSilenceOfARankThatHasEnded) {
+  watch = LineWatch({rule_of("step => silent 10s")});
+  EXPECT_THAT(read("step 1\n"), IsEmpty());
+  EXPECT_THAT(watch.silent(now + Duration(10'000), {1}), IsEmpty());
+  EXPECT_EQ(watch.next_silence(), std::nullopt);
+}
+
+TEST_F(LineWatchTest, ReadsALineThatStandsStillOnce) {
+  watch = LineWatch({rule_of("loss=([^ ]+) => 3x, nan")});
+  EXPECT_FALSE(watch.has_unfinished());
+  EXPECT_THAT(read("\r10% loss=1"), IsEmpty());
+  EXPECT_TRUE(watch.has_unfinished());
+  EXPECT_THAT(texts_of(watch.read_unfinished(now)), IsEmpty());
+  EXPECT_FALSE(watch.has_unfinished());
+  EXPECT_THAT(read("\r11% loss=nan"), IsEmpty());
+  EXPECT_THAT(texts_of(watch.read_unfinished(now)), ElementsAre("rank 0 printed nan: '11% loss=nan'"));
+  now += std::chrono::minutes(1);
+  EXPECT_THAT(read("\n"), IsEmpty());
+}
+
+TEST_F(LineWatchTest, QuotesTheValueOfALongLine) {
+  const std::string filler(300, 'x');
+  const std::vector<std::string> found = read(filler + " loss=nan " + filler + "\n");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_THAT(found[0], HasSubstr("x loss=nan x"));
+  EXPECT_LT(found[0].size(), 160U);
+}
+
+TEST_F(LineWatchTest, IgnoresANumberThatIsCut) {
+  watch = LineWatch({rule_of("loss=([^ ]+) => < 100")});
+  const std::string filler(LineWatch::kLongestLine - 8, 'x');
+  EXPECT_THAT(read(filler + " loss=1234567\n"), IsEmpty());
+}
+
 TEST_F(LineWatchTest, ReadsLinesAsATerminalShowsThem) {
   EXPECT_THAT(read("loss=\x1b[31mnan\x1b[0m \x07\n"), ElementsAre("rank 0 printed nan: 'loss=nan \\x07'"));
+  EXPECT_THAT(read("\x1b[33mloss\x1b[0m=nan\n", 1), ElementsAre("rank 1 printed nan: 'loss=nan'"));
 }
 
 }  // namespace

@@ -104,6 +104,21 @@ TEST(Policy, StopsAtOnceWhenInterruptedWhileItSettles) {
   EXPECT_NE(find<KillGroups>(decide(settling.state, GuardDied{})), nullptr);
 }
 
+TEST(Policy, AWatchedLineLeavesARankAMomentToFailByItself) {
+  TimeIsOver watched{{.kind = EndKind::kWatched}};
+  watched.moment = Duration(250);
+  const Decision waits = decide(running(2), watched);
+  EXPECT_NE(find<ArmSettle>(waits), nullptr);
+  EXPECT_EQ(find<StopWorkers>(waits), nullptr);
+  EXPECT_TRUE(waits.state.unwanted) << "no attempt follows, whatever ends this one";
+  EXPECT_EQ(decide(waits.state, SettleExpired{}).state.end.kind, EndKind::kWatched);
+  EXPECT_EQ(decide(waits.state, kOwnError).state.end.kind, EndKind::kWorkerFailed);
+  EXPECT_EQ(decide(waits.state, SignalArrived{SIGINT}).state.end.kind, EndKind::kWatched);
+  Decision ended = decide(waits.state, WorkerEnded{});
+  ended = decide(ended.state, WorkerEnded{});
+  EXPECT_EQ(ended.state.end.kind, EndKind::kWatched) << "all ended well, but for that line";
+}
+
 TEST(Policy, PassesOnTheSignalThatLrunReceived) {
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     const Decision decision = decide(running(2), SignalArrived{signal_number, true, false, true, true});
