@@ -32,10 +32,11 @@ std::optional<double> number_of(std::string_view value) {
   const std::string copy(value.substr(0, 64));
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
-  const bool goes_on =
-      std::isalnum(static_cast<unsigned char>(*end)) != 0 && std::isdigit(static_cast<unsigned char>(end[-1])) == 0;
-  const bool is_grouped = *end == ',' && std::isdigit(static_cast<unsigned char>(end[1])) != 0;  // '1,234'
-  return end == copy.c_str() || goes_on || is_grouped ? std::nullopt : std::optional(number);
+  if (end == copy.c_str()) return std::nullopt;
+  const auto is_digit = [](char character) { return std::isdigit(static_cast<unsigned char>(character)) != 0; };
+  const bool goes_on = std::isalnum(static_cast<unsigned char>(*end)) != 0 && !is_digit(end[-1]);  // 'info'
+  const bool is_grouped = *end == ',' && is_digit(end[1]);                                         // '1,234'
+  return goes_on || is_grouped ? std::nullopt : std::optional(number);
 }
 
 bool is_nan(double number) { return number != number; }  // NOLINT(misc-redundant-expression)
