@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""hangs.py [--count N] [--seed S] [--healthy N] [KIND...]: seeded hangs of Python jobs, as lrun tells of them without any option:
+the right rank and reason, and how long after the hang began. KIND... takes only these kinds; --healthy adds runs with slow
+starts, evaluations and checkpoints, of which lrun must say nothing.
+
+Needs LRUN_PROGRAM, and LRUN_TEST_PYTHON, a Python with torch. Prints a table; ends with 1 when a hang was told wrong or a
+healthy run was told of."""
+import argparse
+import dataclasses
+import os
+import random
+import re
+import select
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LRUN = os.environ.get("LRUN_PROGRAM", "lrun")
+PYTHON = os.environ.get("LRUN_TEST_PYTHON", "python3")
+LIMIT_S = 40     # from the hang on, for lrun's note
+START_S = 120
+GOAL_S = 10
+
+# Ranks train; at STEP the function hang() of the kind is called by all, with the culprit's rank.
+PROGRAM = """
+import ctypes, os, signal, sys, threading, time
+import torch, torch.distributed as dist
+CULPRIT, STEP = int(sys.argv[1]), int(sys.argv[2])
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+def say(text):
+    os.write(1, (text + chr(10)).encode())
+
+{hang}
+
+def step(number):
+    gradient = torch.ones(1000) * number
+    if number == STEP:
+        if rank == CULPRIT:
+            say("hangs %f" % time.time())
+        gradient = hang(gradient) if rank == CULPRIT or ALL else gradient
+    if gradient is not None:
+        dist.all_reduce(gradient)
+
+{begin}
+for number in range(STEP + 3):
+    step(number)
+    say("step %d" % number)
+dist.barrier()
+"""
+BEGIN = "dist.init_process_group('gloo')\n"
+
+
+@dataclasses.dataclass
+class Kind:
+    name: str
+    hang: str         # the function hang(gradient); what it returns is summed, None: nothing
+    told: str         # in lrun's note, a regular expression with {rank} and {others}
+    begin: str = BEGIN
+    options: tuple = ()
+
+
+def hang(body, all_ranks=False):
+    return f"ALL = {all_ranks}\ndef hang(gradient):\n" + "".join(f"    {line}\n" for line in body.splitlines())
+
+
+KINDS = [
+    Kind("skipped collective", hang("return None"), r"rank {rank} waits in (all_reduce|barrier)|ranks? {others} waits? in all_reduce"),
+    Kind("other shape", hang("dist.all_reduce(torch.ones(1_000_000))\nreturn None"), "tensors of other sizes"),
+    Kind("other order", hang("dist.broadcast(gradient, 0)\nreturn gradient"), r"rank {rank} waits in broadcast"),
+    Kind("loader", hang("def load_batch():\n    r, w = os.pipe()\n    return os.read(r, 1)\nload_batch()\nreturn gradient"),
+         r"rank {rank} is in read\(\)[^\n]*load_batch"),
+    Kind("mutex in C++", hang("lock = ctypes.create_string_buffer(64)\nlibc = ctypes.CDLL(None)\nlibc.pthread_mutex_lock(lock)\n"
+                              "def compute():\n    libc.pthread_mutex_lock(lock)\ncompute()\nreturn gradient"),
+         r"rank {rank} is in futex\(\)[^\n]*compute"),
+    Kind("GIL held", hang("def native():\n    ctypes.PyDLL(None).sleep(1000)\nnative()\nreturn gradient"),
+         r"rank {rank} [^\n]*(sleep|native)"),
+    Kind("exited rank", hang("dist.destroy_process_group = lambda: None\nos._exit(0)"), r"rank {rank} (has ended|exited with code 0: [^\n]*waited for it)"),
+    Kind("private store", hang("return gradient"), r"rank {rank}\b[^\n]*(init_process_group|connect)",
+         begin="if rank == CULPRIT:\n    say('hangs %f' % time.time())\n    import socket\n    held = socket.create_server(('127.0.0.1', 0))\n"
+               "    os.environ['MASTER_PORT'] = str(held.getsockname()[1])\n" + BEGIN),
+    Kind("full disk", hang("def save():\n    while True:\n        try:\n            os.write(os.open('/dev/full', os.O_WRONLY), b'x')\n"
+                           "        except OSError:\n            time.sleep(2)\nsave()\nreturn gradient"),
+         r"rank {rank} [^\n]*save"),
+    Kind("SIGSTOP", hang("os.kill(os.getpid(), signal.SIGSTOP)\nreturn gradient"), r"rank {rank} [^\n]*(SIGSTOP|stopped)"),
+]
+
+HEALTHY = """
+import os, random, sys, time
+import torch, torch.distributed as dist
+rank = int(os.environ["RANK"])
+chance = random.Random(int(sys.argv[1]))
+time.sleep(chance.uniform(0, 12) if rank == chance.randrange(int(os.environ["WORLD_SIZE"])) else 0)
+dist.init_process_group('gloo')
+def evaluate(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        torch.ones(300, 300) @ torch.ones(300, 300)
+def save(seconds):
+    with open(os.path.join(sys.argv[2], f"checkpoint{rank}"), "wb") as file:
+        end = time.time() + seconds
+        while time.time() < end:
+            file.write(bytes(1 << 20)); file.flush(); os.fsync(file.fileno()); file.seek(0)
+for number in range(4):
+    dist.all_reduce(torch.ones(1000))
+    if rank == 0:
+        (evaluate if number % 2 == 0 else save)(chance.uniform(2, 12))
+    dist.barrier()
+"""
+
+
+class Run:
+    """A run of lrun, whose output is read as it comes."""
+
+    def __init__(self, words, folder):
+        environment = dict(os.environ, PATH=os.path.dirname(PYTHON) + ":" + os.environ["PATH"], XDG_STATE_HOME=folder,
+                           OMP_NUM_THREADS="1")
+        for name in [name for name in environment if name.startswith("LRUN_")]:
+            del environment[name]
+        self.text = ""
+        self.child = subprocess.Popen([LRUN, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def read_until(self, pattern, limit_s):
+        """The match, or None when the run ended or the time is over."""
+        end = time.monotonic() + limit_s
+        while not (found := re.search(pattern, self.text)):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.child.stdout], [], [], left)[0]:
+                return None
+            data = os.read(self.child.stdout.fileno(), 1 << 16)
+            if not data:
+                return re.search(pattern, self.text)
+            self.text += data.decode(errors="replace")
+        return found
+
+    def end(self):
+        self.child.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        self.child.send_signal(signal.SIGINT)  # at once
+        self.read_until("$^", 30)
+        self.child.wait(30)
+
+
+def others_of(rank, world):
+    others = [other for other in range(world) if other != rank]
+    return r"[0-9, \-and]+" if len(others) > 1 else str(others[0])
+
+
+def try_hang(kind, chance):
+    """What was wrong, or empty; the seconds from the hang to the note; the note."""
+    world = chance.randrange(2, 5)
+    rank = chance.randrange(world)
+    step = chance.randrange(2, 8)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "train.py"), "w") as file:
+            file.write(PROGRAM.format(hang=kind.hang, begin=kind.begin))
+        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", *kind.options, "train.py", str(rank), str(step)], folder)
+        try:
+            began = run.read_until(r"hangs ([0-9.]+)", START_S)
+            if not began:
+                return "it did not come to its hang", None, run.text
+            told = run.read_until(r"lrun: (?:error: |note: no rank has moved)[^\n]*\n", LIMIT_S)
+            took = time.time() - float(began.group(1))
+            if not told:
+                return f"nothing within {LIMIT_S} s", None, run.text
+            run.read_until(r"lrun: hint: [^\n]*\n", 3)  # it comes with the note, or at the end of a run that ended
+            words = "".join(line + "\n" for line in run.text.splitlines() if line.startswith("lrun: "))
+            if not re.search(kind.told.format(rank=rank, others=others_of(rank, world)), words):
+                return f"not about rank {rank} of {world}", took, words
+            return "", took, words
+        finally:
+            run.end()
+
+
+def try_healthy(chance):
+    """What lrun said of a healthy run; empty: nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "train.py"), "w") as file:
+            file.write(HEALTHY)
+        world = chance.randrange(2, 5)
+        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(chance.randrange(10**6)), folder], folder)
+        try:
+            run.read_until("$^", START_S)
+            return "\n".join(line for line in run.text.splitlines() if line.startswith("lrun: ") and "no rank has moved" in line)
+        finally:
+            if run.child.poll() is None:
+                run.end()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=10, help="hangs of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--healthy", type=int, default=0)
+    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    arguments = parser.parse_args()
+    failed = False
+    print("| hang | right | within 10 s | seconds, median and most |\n|---|---|---|---|")
+    for kind in KINDS:
+        if arguments.kinds and kind.name not in arguments.kinds:
+            continue
+        right, times = 0, []
+        for number in range(arguments.count):
+            chance = random.Random(f"{arguments.seed} {kind.name} {number}")
+            wrong, took, text = try_hang(kind, chance)
+            if wrong:
+                print(f"{kind.name} {number}: {wrong}: {text[-1500:]}", file=sys.stderr)
+            right += not wrong
+            if took is not None:
+                times.append(took)
+        failed = failed or right < arguments.count
+        seconds = f"{statistics.median(times):.1f} and {max(times):.1f}" if times else "–"
+        quick = sum(took <= GOAL_S for took in times)
+        print(f"| {kind.name} | {right} of {arguments.count} | {quick} | {seconds} |", flush=True)
+    alarms = 0
+    for number in range(arguments.healthy):
+        text = try_healthy(random.Random(f"{arguments.seed} healthy {number}"))
+        alarms += bool(text)
+        if text:
+            print(f"healthy {number}: {text}", file=sys.stderr)
+    if arguments.healthy:
+        print(f"| healthy | {alarms} alarms of {arguments.healthy} | | |")
+    return 1 if failed or alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
