@@ -177,7 +177,7 @@ def try_hang(kind, chance):
 
 
 def try_healthy(chance):
-    """What lrun said of a healthy run; empty: nothing."""
+    """What was wrong with a healthy run; empty: it ended well, and lrun said nothing."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "train.py"), "w") as file:
             file.write(HEALTHY)
@@ -185,6 +185,8 @@ def try_healthy(chance):
         run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(chance.randrange(10**6)), folder], folder)
         try:
             run.read_until("$^", START_S)
+            if run.child.wait(10) != 0:
+                return "it did not end well: " + run.text[-1500:]
             return "\n".join(line for line in run.text.splitlines() if line.startswith("lrun: ") and "no rank has moved" in line)
         finally:
             if run.child.poll() is None:

@@ -179,7 +179,8 @@ std::string start_hint(const FailureRecord& record, const RunFactsForText& facts
       }
       if (!facts.nearest_verb.empty()) return did_you_mean("lrun " + facts.nearest_verb);
       if (!facts.nearest_file.empty()) return did_you_mean(facts.nearest_file);
-      if (program.starts_with('=')) return "write no blanks around '=', as in 'NAME=VALUE'";
+      if (program.starts_with('='))
+        return "write no blanks around '=', as in 'NAME=VALUE', and quote a rule of '--watch'";
       if (program.find('=') != std::string::npos && program.find('/') > program.find('=')) {
         const std::string name = program.substr(0, program.find('='));
         if (is_given_by_lrun(name)) return fmt::format("lrun itself gives '{}' to workers: leave it out", name);

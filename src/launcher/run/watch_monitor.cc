@@ -25,8 +25,8 @@ std::string named_rule(const WatchRule& rule) {
   return fmt::format("{} '{}'", rule.origin, shortened(terminal_safe(rule.text), kMostRuleColumns));
 }
 
-bool is_running(Attempt& attempt) {
-  return attempt.supervised() && attempt.supervisor().state().phase == SupervisionState::Phase::kRunning;
+SupervisionState::Phase phase_of(Attempt& attempt) {
+  return attempt.supervised() ? attempt.supervisor().state().phase : SupervisionState::Phase::kOver;
 }
 
 std::vector<int> ranks_of(const std::vector<RankProcess>& processes) {
@@ -77,7 +77,7 @@ void WatchMonitor::look_for_silence() {
   silence_.cancel();
   enter_round();
   Attempt& attempt = facts_.attempt();
-  if (!is_running(attempt)) return;
+  if (phase_of(attempt) != SupervisionState::Phase::kRunning) return;
   if (attempt.supervisor().state().suspended || facts_.is_blocked()) went_on();
   for (WatchFinding& finding : watch_.silent(steady_now() - kMomentToRead, ranks_of(attempt.running()))) {
     findings_.push_back(std::move(finding));
@@ -108,8 +108,9 @@ void WatchMonitor::react_to(const WatchFinding& finding) {
   over.end.rank = finding.rank;
   if (finding.is_silence) over.end.limit_ms = 1;  // worth a look at where the ranks are
   over.moment = finding.is_silence ? Duration::zero() : kMomentToFail;
-  if (!over.may_restart) return facts_.stop(over);
-  if (is_running(facts_.attempt())) facts_.attempt().supervisor().handle(over);
+  const SupervisionState::Phase phase = phase_of(facts_.attempt());
+  if (!over.may_restart && phase != SupervisionState::Phase::kOver) return facts_.stop(over);
+  if (phase == SupervisionState::Phase::kRunning) facts_.attempt().supervisor().handle(over);
 }
 
 void WatchMonitor::warn_of_idle() const {
