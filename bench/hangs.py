@@ -22,6 +22,7 @@ LRUN = os.environ.get("LRUN_PROGRAM", "lrun")
 PYTHON = os.environ.get("LRUN_TEST_PYTHON", "python3")
 LIMIT_S = 40     # from the hang on, for lrun's note
 START_S = 120
+HEALTHY_S = 400
 GOAL_S = 10
 
 # Ranks train; at STEP the function hang() of the kind is called by all, with the culprit's rank.
@@ -137,11 +138,19 @@ class Run:
             self.text += data.decode(errors="replace")
         return found
 
+    def has_ended(self):
+        """Waits a moment for an end whose output is over."""
+        try:
+            self.child.wait(2)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def end(self):
         self.child.send_signal(signal.SIGINT)
         time.sleep(0.1)
         self.child.send_signal(signal.SIGINT)  # at once
-        self.read_until("$^", 30)
+        self.read_until("(?!)", 30)
         self.child.wait(30)
 
 
@@ -184,8 +193,8 @@ def try_healthy(chance):
         world = chance.randrange(2, 5)
         run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(chance.randrange(10**6)), folder], folder)
         try:
-            run.read_until("$^", START_S)
-            if run.child.wait(10) != 0:
+            run.read_until("(?!)", HEALTHY_S)
+            if not run.has_ended() or run.child.returncode != 0:
                 return "it did not end well: " + run.text[-1500:]
             return "\n".join(line for line in run.text.splitlines() if line.startswith("lrun: ") and "no rank has moved" in line)
         finally:
