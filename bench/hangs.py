@@ -160,7 +160,7 @@ def others_of(rank, world):
 
 
 def try_hang(kind, chance):
-    """What was wrong, or empty; the seconds from the hang to the note; the note."""
+    """The fault, or empty; the seconds from the hang to the note; the note."""
     world = chance.randrange(2, 5)
     rank = chance.randrange(world)
     step = chance.randrange(2, 8)
@@ -186,7 +186,7 @@ def try_hang(kind, chance):
 
 
 def try_healthy(chance):
-    """What was wrong with a healthy run; empty: it ended well, and lrun said nothing."""
+    """The fault of a healthy run; empty: it ended well, and lrun said nothing."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "train.py"), "w") as file:
             file.write(HEALTHY)

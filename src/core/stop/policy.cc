@@ -26,7 +26,7 @@ bool is_worth_a_look(const SupervisionState& state) {
     case RunEnd::Kind::kHang:
       return !state.end.is_ours();  // or else they have been looked at
     case RunEnd::Kind::kWatched:
-      return state.end.limit_ms > 0;  // silence
+      return state.end.limit_ms > 0;  // a silence, in which ranks may wait in vain
     case RunEnd::Kind::kWorkerFailed:
       return state.only_victims;
     case RunEnd::Kind::kInterrupted:  // by a person: a scheduler's time is short

@@ -22,7 +22,7 @@ struct RunEnd {
     kTimedOut,        ///< the run took longer than `limit`
     kHang,            ///< no worker made progress for `limit`
     kStartTimedOut,   ///< not all workers were connected to the store after `limit`
-    kWatched,         ///< a worker printed what --watch stops at; `who` quotes it
+    kWatched,         ///< a worker printed what --watch stops at, or nothing for `limit`; `who` tells it
     kNodeLost,        ///< a node of the job is gone; `who` says which, and how that is known
     kNodeJoined,      ///< a node has joined the job, and all start again with it; `who` says which
   };

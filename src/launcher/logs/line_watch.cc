@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -39,9 +40,6 @@ std::optional<double> number_of(std::string_view value) {
   return goes_on || is_grouped ? std::nullopt : std::optional(number);
 }
 
-bool is_nan(double number) { return number != number; }  // NOLINT(misc-redundant-expression)
-bool is_finite(double number) { return number - number == 0; }
-
 double median_of(const std::deque<double>& numbers) {
   std::vector<double> sorted(numbers.begin(), numbers.end());
   const auto middle = sorted.begin() + std::ssize(sorted) / 2;
@@ -53,9 +51,9 @@ double median_of(const std::deque<double>& numbers) {
 std::string holds_as(const WatchTest& test, double number, const std::deque<double>& before) {
   switch (test.kind) {
     case WatchTest::Kind::kNan:
-      return is_nan(number) ? "nan" : "";
+      return std::isnan(number) ? "nan" : "";
     case WatchTest::Kind::kInf:
-      return is_nan(number) || is_finite(number) ? "" : fmt::format("{}inf", number < 0 ? "-" : "");
+      return std::isinf(number) ? fmt::format("{}inf", number < 0 ? "-" : "") : "";
     case WatchTest::Kind::kAbove:
       return number > test.limit ? fmt::format("{:.6g}, above {:.6g}", number, test.limit) : "";
     case WatchTest::Kind::kBelow:
@@ -76,15 +74,15 @@ std::string holds_as(const WatchTest& test, double number, const std::deque<doub
 /// Finds the first of several texts again and again; each text searches each byte once.
 class TextSearch {
  public:
-  TextSearch(std::string_view bytes, const std::vector<std::string>& texts)
-      : bytes_(bytes), texts_(texts), places_(texts.size(), 0), searched_(texts.size(), false) {}
+  TextSearch(std::string_view bytes, const std::vector<std::string>& texts) : bytes_(bytes), texts_(texts) {
+    for (const std::string& text : texts) places_.push_back(find(text, 0));
+  }
 
   /// The first place at or behind `from` where one of them begins; npos: there is none.
   std::size_t next(std::size_t from) {
     std::size_t first = std::string_view::npos;
     for (std::size_t i = 0; i < texts_.size(); ++i) {
-      if (!searched_[i] || places_[i] < from) places_[i] = find(texts_[i], from);
-      searched_[i] = true;
+      if (places_[i] < from) places_[i] = find(texts_[i], from);
       first = std::min(first, places_[i]);
     }
     return first;
@@ -100,7 +98,6 @@ class TextSearch {
   std::string_view bytes_;
   const std::vector<std::string>& texts_;
   std::vector<std::size_t> places_;
-  std::vector<bool> searched_;
 };
 
 bool asks_for(const WatchRule& rule, WatchTest::Kind kind) {
@@ -126,15 +123,12 @@ std::string quoted_line(std::string_view line, std::string_view value) {
   return fmt::format("'{}{}'", is_far ? "…" : "", shortened(part, kMostLineColumns));
 }
 
-std::vector<LinePattern> pattern_of(const WatchRule& rule) {
-  auto made = LinePattern::make(rule.pattern);
-  return {std::get<LinePattern>(std::move(made))};
-}
+LinePattern pattern_of(const WatchRule& rule) { return std::get<LinePattern>(LinePattern::make(rule.pattern)); }
 
 }  // namespace
 
 LineWatch::LineWatch(const std::vector<WatchRule>& rules) {
-  for (const WatchRule& rule : rules) rules_.push_back({rule, pattern_of(rule).front(), {}});
+  for (const WatchRule& rule : rules) rules_.push_back({rule, pattern_of(rule)});
 }
 
 std::vector<WatchFinding> LineWatch::read(int rank, LogStream stream, std::string_view bytes, SteadyTime now) {
@@ -182,7 +176,7 @@ void LineWatch::search(Rule& rule, const Lines& lines, std::vector<WatchFinding>
   const std::string_view bytes = lines.bytes;
   const bool has_colours = bytes.find(kEscape) != std::string_view::npos;
   const bool has_texts = !rule.pattern.literals().empty() && !has_colours;
-  TextSearch texts(bytes, rule.pattern.literals());
+  TextSearch texts(has_texts ? bytes : bytes.substr(0, 0), rule.pattern.literals());
   for (std::size_t at = 0; at < bytes.size();) {
     if (has_texts) {
       const std::size_t place = texts.next(at);
@@ -228,7 +222,7 @@ std::string LineWatch::judge(Rule& rule, History& history, std::string_view line
     const std::string text = holds_as(test, *number, history.last_numbers);
     if (!text.empty() && as.empty()) as = text + ": " + quoted_line(line, value);
   }
-  if (is_finite(*number)) history.last_numbers.push_back(*number);
+  if (std::isfinite(*number)) history.last_numbers.push_back(*number);
   if (history.last_numbers.size() > kNumbersOfMedian) history.last_numbers.pop_front();
   return as;
 }
@@ -245,7 +239,7 @@ std::vector<WatchFinding> LineWatch::silent(SteadyTime now, const std::vector<in
       const std::string pattern = shortened(terminal_safe(rules_[i].rule.pattern), kMostPatternColumns);
       found.push_back({i, rank,
                        fmt::format("rank {} printed nothing like '{}' for {}", rank, pattern, format_duration(limit)),
-                       true});
+                       limit});
     }
   }
   return found;

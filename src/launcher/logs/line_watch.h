@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,15 +20,15 @@ namespace lrun::launcher {
 struct WatchFinding {
   std::size_t rule = 0;  ///< its place among the rules
   int rank = 0;
-  std::string text;  ///< "rank 3 printed nan: 'step 7 loss=nan'", safe for a terminal
-  bool is_silence = false;
+  std::string text;     ///< "rank 3 printed nan: 'step 7 loss=nan'", safe for a terminal
+  Duration silence{0};  ///< of the rank, for so long; zero: it is about a line
 
   bool operator==(const WatchFinding&) const = default;
 };
 
-/// Looks for watch rules in what workers print. A rule is told once a rank, and again after a line of the rank for
-/// which it does not hold. Lines end with '\n' or '\r', as progress bars end theirs; of a line the first 4 KiB count.
-/// Pure but for what it remembers; the time is told.
+/// Looks for watch rules in what workers print. A rule is told once a rank, and one about numbers again after a number
+/// for which it does not hold, at most once a minute. Lines end with '\n' or '\r', as progress bars end theirs; of a
+/// line the first 4 KiB count. Pure but for what it remembers; the time is told.
 class LineWatch {
  public:
   static constexpr std::size_t kLongestLine = 4096;

@@ -421,14 +421,13 @@ class PatternRun {
 
   /// Adds the steps that wait for a byte, or match, and are reached from `first` without one; each once a place.
   void follow(std::vector<Thread>& threads, const Thread& first, std::size_t at) {
-    std::vector<Thread>& open = open_;
-    open.assign(1, first);
-    while (!open.empty()) {
-      Thread thread = open.back();
-      open.pop_back();
+    open_.assign(1, first);
+    while (!open_.empty()) {
+      Thread thread = open_.back();
+      open_.pop_back();
       if (std::exchange(reached_[thread.step], generation_) == generation_) continue;
       const LinePattern::Step& step = pattern_.steps_[thread.step];
-      const auto go_on = [&](std::uint16_t to) { open.push_back({to, thread.places}); };
+      const auto go_on = [&](std::uint16_t to) { open_.push_back({to, thread.places}); };
       const auto following = static_cast<std::uint16_t>(thread.step + 1);
       switch (step.kind) {
         case LinePattern::Step::Kind::kByte:

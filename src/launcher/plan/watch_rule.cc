@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -43,7 +44,7 @@ std::optional<double> finite_number(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const bool is_whole = *end == '\0' && end != text.c_str();
-  return is_whole && number - number == 0 ? std::optional(number) : std::nullopt;
+  return is_whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
 /// Reads the tests and the reaction one word after the other.

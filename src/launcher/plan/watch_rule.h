@@ -13,7 +13,7 @@
 
 namespace lrun::launcher {
 
-/// What a watch rule asks of the lines that match its pattern.
+/// A condition on the lines that match the pattern of a rule.
 struct WatchTest {
   enum class Kind {
     kSeen,    ///< there is such a line

@@ -106,8 +106,8 @@ void WatchMonitor::react_to(const WatchFinding& finding) {
   TimeIsOver over{.end = {RunEnd::Kind::kWatched}, .may_restart = rule.reaction == WatchReaction::kRestart};
   over.end.who = text;
   over.end.rank = finding.rank;
-  if (finding.is_silence) over.end.limit_ms = 1;  // worth a look at where the ranks are
-  over.moment = finding.is_silence ? Duration::zero() : kMomentToFail;
+  over.end.limit_ms = finding.silence.count();
+  if (finding.silence == Duration::zero()) over.moment = kMomentToFail;
   const SupervisionState::Phase phase = phase_of(facts_.attempt());
   if (!over.may_restart && phase != SupervisionState::Phase::kOver) return facts_.stop(over);
   if (phase == SupervisionState::Phase::kRunning) facts_.attempt().supervisor().handle(over);
