@@ -10,7 +10,8 @@
 #   2. target torch_cpu        what find_package(Torch) found in this project
 #   3. Torch_DIR, Torch_ROOT, CMAKE_PREFIX_PATH, where find_package(Torch) would look; passed by where its version is
 #                              not LRUN_LIBTORCH_VERSION, that of an installed lrun (set by lrunConfig.cmake)
-#   4. the torch of the Python environment that lrun is installed in (LRUN_PREFIX, set by lrunConfig.cmake)
+#   4. the torch of the Python environment that lrun is installed in (LRUN_PREFIX, set by lrunConfig.cmake), also one that
+#      only its Python finds (a .pth file, the system's packages)
 #   5. $LRUN_CACHE/libtorch-2.11.0/torch, where ./dev puts it; LRUN_CACHE is ${XDG_CACHE_HOME:-~/.cache}/lrun by default
 # A find_package(Torch) that finds another one, before or later, is an error.
 #
@@ -53,8 +54,20 @@ function(_lrun_require_one_libtorch)
   endif()
 endfunction()
 
-# Sets `out` to the folders of LibTorch that find_package(Torch) would find, without those of a version that does not fit.
-function(_lrun_libtorch_of_prefixes out)
+# Sets `out` to the torch of the Python environment in LRUN_PREFIX, or to nothing.
+function(_lrun_libtorch_of_environment out)
+  file(GLOB found "${LRUN_PREFIX}/lib/python3*/site-packages/torch")
+  if(NOT found AND EXISTS "${LRUN_PREFIX}/bin/python3")
+    execute_process(COMMAND "${LRUN_PREFIX}/bin/python3" -I -c
+      "import importlib.util; print(importlib.util.find_spec('torch').submodule_search_locations[0])"
+      OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET TIMEOUT 60)
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
+
+# Sets `out` to the folders of LibTorch that find_package(Torch) would find, without those of a version that does not fit,
+# about which `out_others` has a sentence.
+function(_lrun_libtorch_of_prefixes out out_others)
   set(folders "")
   foreach(folder "${Torch_DIR}" "$ENV{Torch_DIR}")
     if(folder)
@@ -67,26 +80,35 @@ function(_lrun_libtorch_of_prefixes out)
     list(APPEND folders "${prefix}" "${prefix}/../..")  # torch.utils.cmake_prefix_path is share/cmake of the folder
   endforeach()
   if(LRUN_PREFIX)
-    file(GLOB of_environment "${LRUN_PREFIX}/lib/python3*/site-packages/torch")
+    _lrun_libtorch_of_environment(of_environment)
     list(APPEND folders ${of_environment})
   endif()
   set(found "")
+  set(others "")
   foreach(folder ${folders})
     if(NOT EXISTS "${folder}/lib/libtorch_cpu.so")
       continue()
     endif()
+    file(REAL_PATH "${folder}" folder)
     _lrun_libtorch_version("${folder}" version)
+    if(NOT version)
+      set(version "of an unknown version")
+    endif()
     if(LRUN_LIBTORCH_VERSION AND NOT version STREQUAL LRUN_LIBTORCH_VERSION)
       message(STATUS "LibTorch: ${folder} is ${version}, and lrun was built with ${LRUN_LIBTORCH_VERSION}: not used")
+      list(APPEND others "${folder} is ${version}")
       continue()
     endif()
     list(APPEND found "${folder}")
   endforeach()
+  list(REMOVE_DUPLICATES others)
+  list(JOIN others " and " others)
   set(${out} "${found}" PARENT_SCOPE)
+  set(${out_others} "${others}" PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to the folder of LibTorch, or to nothing.
-function(_lrun_libtorch_root out)
+# Sets `out` to the folder of LibTorch, or to nothing; `out_others` has a sentence about those of other versions.
+function(_lrun_libtorch_root out out_others)
   set(asked "${LRUN_LIBTORCH}")
   if(NOT asked)
     set(asked "$ENV{LRUN_LIBTORCH}")
@@ -101,7 +123,8 @@ function(_lrun_libtorch_root out)
     set(cache "$ENV{HOME}/.cache/lrun")
   endif()
   _lrun_libtorch_of_project(of_project)
-  _lrun_libtorch_of_prefixes(of_prefixes)
+  _lrun_libtorch_of_prefixes(of_prefixes others)
+  set(${out_others} "${others}" PARENT_SCOPE)
   foreach(folder "${asked}" "${of_project}" ${of_prefixes} "${cache}/libtorch-2.11.0/torch")
     if(folder AND EXISTS "${folder}/lib/libtorch_cpu.so")
       file(REAL_PATH "${folder}" folder)
@@ -114,6 +137,7 @@ endfunction()
 
 # Sets `out` to "2.11.0" from the header, which wheel and zip have alike.
 function(_lrun_libtorch_version root out)
+  set(version "")  # not the caller's, whose variables a function sees
   foreach(header torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
     if(EXISTS "${root}/include/${header}")
       file(STRINGS "${root}/include/${header}" lines REGEX "^#define TORCH_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
@@ -224,7 +248,7 @@ macro(_lrun_find_libtorch)
   set(LibTorch_REASON "")
   get_property(LibTorch_ROOT GLOBAL PROPERTY LRUN_LIBTORCH_ROOT)
   if(NOT LibTorch_ROOT)
-    _lrun_libtorch_root(LibTorch_ROOT)
+    _lrun_libtorch_root(LibTorch_ROOT _others)
     set_property(GLOBAL PROPERTY LRUN_LIBTORCH_ROOT "${LibTorch_ROOT}")
     cmake_language(DEFER CALL _lrun_require_one_libtorch)
     cmake_language(DEFER DIRECTORY "${CMAKE_SOURCE_DIR}" CALL _lrun_require_one_libtorch)
@@ -237,7 +261,9 @@ macro(_lrun_find_libtorch)
   if(LRUN_CUDA_INCLUDE)
     cmake_path(GET LRUN_CUDA_INCLUDE PARENT_PATH _toolkit)
   endif()
-  if(NOT LibTorch_ROOT)
+  if(NOT LibTorch_ROOT AND _others)
+    set(LibTorch_REASON "${_others}, and lrun was built with ${LRUN_LIBTORCH_VERSION}; LRUN_LIBTORCH may name another folder")
+  elseif(NOT LibTorch_ROOT)
     set(LibTorch_REASON "neither find_package(Torch), Torch_DIR nor CMAKE_PREFIX_PATH leads to one, there is none beside lrun or in its cache, and LRUN_LIBTORCH is not set")
   else()
     _lrun_libtorch_version("${LibTorch_ROOT}" LibTorch_VERSION)

@@ -1,4 +1,4 @@
-# The files of `cmake --install`: the program with man page and completions, and where it was built the library with
+# The files of `cmake --install`: the program with man page, completions and notices, and where it was built the library with
 # headers and a CMake package (find_package(lrun), lrun::runtime).
 include(CMakePackageConfigHelpers)
 set(_package "${CMAKE_INSTALL_LIBDIR}/cmake/lrun")
@@ -54,6 +54,8 @@ configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/lrunConfig.cmake.in" 
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/lrunConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/lrunConfig.cmake" "${PROJECT_BINARY_DIR}/lrunConfigVersion.cmake"
   DESTINATION "${_package}")
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
 # Shells look for completions under the name of the program.
 function(_lrun_install_if_there file folder name)

@@ -6,7 +6,7 @@
   archive PROGRAM VERSION PROCESSOR FOLDER  lrun-VERSION-linux-PROCESSOR.tar.gz, to unpack below any prefix
   deb PROGRAM VERSION PROCESSOR FOLDER      lrun_VERSION_ARCHITECTURE.deb, for Debian and Ubuntu
   deb-library PREFIX VERSION PROCESSOR FOLDER  liblrun-dev_VERSION_ARCHITECTURE.deb: the library of an installation
-  spdx VERSION ZIG_VERSION FOLDER           lrun-VERSION.spdx.json, what is compiled in, and its licences
+  spdx VERSION ZIG_VERSION PREFIX FOLDER    lrun-VERSION.spdx.json, what is compiled in, and its licences
 
 Equal files give equal bytes; SOURCE_DATE_EPOCH is the time that they carry, in seconds, 1980 by default.
 """
@@ -36,8 +36,6 @@ Name: {name}
 Version: {version}
 Summary: {summary}
 License: Apache-2.0
-License-File: LICENSE
-License-File: NOTICE
 Requires-Python: >=3.7
 {requires}Classifier: Environment :: Console
 Classifier: Operating System :: POSIX :: Linux
@@ -121,7 +119,7 @@ def write_wheel(name, summary, requires, version, platform, files, folder):
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     requires = "".join(f"Requires-Dist: {one}\n" for one in requires)
     metadata = METADATA.format(name=name, version=version, summary=summary, requires=requires, readme=of_source("README.md").decode())
-    files |= {f"{info}/LICENSE": of_source("LICENSE"), f"{info}/NOTICE": components.notice().encode(),
+    files |= {f"{info}/LICENSE": of_source("LICENSE"), f"{info}/NOTICE": of_source("NOTICE"),
               f"{info}/METADATA": metadata.encode(), f"{info}/WHEEL": WHEEL.format(platform=platform).encode()}
     record = "".join(f"{path},sha256={digest(content)},{len(content)}\n" for path, content in files.items())
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
@@ -178,8 +176,7 @@ def digest(content):
 
 def archive(program, version, processor, folder):
     name = f"lrun-{version}-linux-{processor}"
-    files = installed(program) | {f"share/doc/lrun/{file}": of_source(file) for file in ("LICENSE", "README.md")}
-    files["share/doc/lrun/NOTICE"] = components.notice().encode()
+    files = installed(program) | {f"share/doc/lrun/{file}": of_source(file) for file in ("LICENSE", "NOTICE", "README.md")}
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as members:
         for place, content in sorted(files.items()):
@@ -197,8 +194,8 @@ def copyright_file():
     head = ("Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: lrun\n\n"
             "Files: *\nCopyright: 2026 the lrun authors\nLicense: Apache-2.0\n"
             " On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n"
-            "Comment: compiled into the program are libraries, with these notices.\n")
-    return head + "".join(f" {line}\n" if line else " .\n" for line in components.notice().splitlines())
+            "Comment: libraries are compiled in, with these notices.\n")
+    return head + "".join(f" {line}\n" if line else " .\n" for line in of_source("NOTICE").decode().splitlines())
 
 
 def write(path, content, mode):
@@ -256,16 +253,17 @@ def deb_library(prefix, version, processor, folder):
                      {"usr/lib/liblrun.so": library}, control_files)
 
 
-def spdx(version, zig_version, folder):
+def spdx(version, zig_version, prefix, folder):
+    _, torch = library_of(prefix)
     path = os.path.join(folder, f"lrun-{version}.spdx.json")
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(TIME))
-    write(os.path.abspath(path), components.spdx(version, zig_version, created).encode(), 0o644)
+    write(os.path.abspath(path), components.spdx(version, zig_version, torch, created).encode(), 0o644)
     return path
 
 
 def main():
     kinds = {"wheel": (wheel, 4), "runtime": (runtime, 4), "archive": (archive, 4), "deb": (deb, 4), "deb-library": (deb_library, 4),
-             "spdx": (spdx, 3)}
+             "spdx": (spdx, 4)}
     kind, arguments = sys.argv[1:2], sys.argv[2:]
     if not kind or kind[0] not in kinds or len(arguments) != kinds[kind[0]][1]:
         sys.exit(__doc__)

@@ -20,7 +20,7 @@ def program():
 def main():
     path = program()
     if path:
-        os.environ.setdefault("PYTHON_EXEC", sys.executable)  # workers run in the Python that was typed
+        os.environ["LRUN_MODULE_PYTHON"] = sys.executable  # workers run in the Python that was typed
         try:
             os.execv(path, [path, *sys.argv[1:]])
         except FileNotFoundError:  # it is there: what is missing is the loader that it names

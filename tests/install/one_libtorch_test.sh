@@ -37,6 +37,8 @@ CMAKE
 }
 torch_like own
 torch_like old 1
+torch_like broken
+: > "$work/broken/torch/include/torch/headeronly/version.h"
 own=$work/own/torch old=$work/old/torch
 
 # configure PACKAGES OPTION...
@@ -82,5 +84,11 @@ refuses "two, lrun first" "and find_package(Torch) found $own: a program links o
 refuses "another version" "and $old is 1."
 ! configure "Torch;lrun" -DCMAKE_PREFIX_PATH="$old" || fail "another version was accepted"
 refuses "another version, by the prefix" "and $old is 1."
+! configure "lrun" -DTorch_DIR="$old/share/cmake/Torch" || fail "another version was accepted"
+refuses "another version, lrun alone" "$(realpath "$old") is 1."
+version=$(sed -n 's/.*LRUN_LIBTORCH_VERSION "\(.*\)".*/\1/p' "$work"/lrun/lib*/cmake/lrun/lrunConfig.cmake)
+[ -n "$version" ] || fail "the installed package does not name its LibTorch"
+! configure "lrun" -Dversion="$version" -DCMAKE_PREFIX_PATH="$work/broken/torch" || fail "a variable of the project was taken for its version"
+refuses "no version" "broken/torch is of an unknown version"
 ! configure "lrun" || fail "it found one that nobody named"
 refuses "none" "neither find_package(Torch), Torch_DIR nor CMAKE_PREFIX_PATH leads to one"

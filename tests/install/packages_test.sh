@@ -22,7 +22,8 @@ diff -r "$work/a" "$work/b" || fail "made twice, a package differs"
 
 tar -xzf "$archive" -C "$work" --transform 's|^[^/]*|archive|'
 cmp "$work/lrun" "$work/archive/bin/lrun"
-grep -q 'toml++: MIT, copyright 2020-2022 Mark Gillard' "$work/archive/share/doc/lrun/NOTICE" || fail "the archive has no notices"
+python3 "$source/packaging/components.py" | diff "$source/NOTICE" - || fail "packaging/components.py prints another NOTICE"
+cmp "$source/NOTICE" "$work/archive/share/doc/lrun/NOTICE" || fail "the archive has no notices"
 if [ -n "${deb:-}" ]; then
   dpkg-deb --extract "$deb" "$work/deb"
   cmp "$work/lrun" "$work/deb/usr/bin/lrun"
@@ -39,6 +40,10 @@ pip install --quiet --no-index "$wheel"
 for file in man/man1/lrun.1 doc/lrun/for_programs.md bash-completion/completions/lrun zsh/site-functions/_lrun fish/vendor_completions.d/lrun.fish; do
   [ -s "$work/venv/share/$file" ] || fail "share/$file is not installed"
 done
+info=$(echo "$work"/venv/lib/python3*/site-packages/lrun-"$version".dist-info)
+cmp "$source/NOTICE" "$info/NOTICE" || fail "the wheel has no notices"
+# PyPI refuses this field before version 2.4.
+! grep '^License-File' "$info/METADATA" || fail "the wheel's metadata are newer than their version, 2.1"
 
 # exit_code PYTHON: a run by `PYTHON -m lrun` of which one worker fails with 3.
 exit_code() {

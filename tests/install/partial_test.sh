@@ -19,3 +19,6 @@ tr -s ' \n' ' ' < "$work/log" |
 cp /bin/true "$work/build/lrun"
 cmake --install "$work/build" --prefix "$work/prefix" > "$work/log" 2>&1 || fail "it does not install"
 [ -x "$work/prefix/bin/lrun" ] || fail "lrun is not installed"
+for file in LICENSE NOTICE; do
+  cmp "$source/$file" "$work/prefix/share/doc/lrun/$file" > "$work/log" 2>&1 || fail "$file is not installed"
+done

@@ -21,7 +21,9 @@ configures_alone() {
 command=$(sed -n 's/^ *- \(cmake -S .*\)/\1/p' "$source/packaging/recipes/conda/recipe.yaml")
 (cd "$source" && CMAKE_ARGS='' bash -euc "${command//build\/conda/\"$work/conda\"}") > "$work/log" 2>&1 || fail "conda's does not configure"
 configures_alone "$work/conda"
-mapfile -t arguments < <(python3 "$source/tests/install/spack_arguments.py" "$source/packaging/recipes/spack/package.py")
+python3 "$source/tests/install/spack_arguments.py" "$source/packaging/recipes/spack/package.py" > "$work/arguments" 2> "$work/log" ||
+  fail "Spack's cannot be read"
+mapfile -t arguments < "$work/arguments"
 cmake -S "$source" -B "$work/spack" -G Ninja "${arguments[@]}" > "$work/log" 2>&1 || fail "Spack's does not configure"
 configures_alone "$work/spack"
 

@@ -38,8 +38,15 @@ mkdir -p "$torch/lib" "$torch/include/torch/headeronly"
 touch "$torch/lib/libtorch_cpu.so"
 printf '#define TORCH_VERSION_%s\n' "MAJOR 1" "MINOR 13" "PATCH 1" > "$torch/include/torch/headeronly/version.h"
 ! configure || fail "it takes another LibTorch"
-grep -qF "torch is 1.13.1, and lrun was built with" "$work/log" || { cat "$work/log"; fail "it does not name the other LibTorch"; }
+tr -s ' \n' ' ' < "$work/log" | grep -qE "needs LibTorch [0-9.]+: $torch is 1.13.1, and lrun was built with" ||
+  { cat "$work/log"; fail "the error does not name the other LibTorch"; }
 rm -rf "$torch" "$work/project/build"
+
+mkdir "$work/elsewhere"
+ln -s "$libtorch" "$work/elsewhere/torch"
+echo "$work/elsewhere" > "$(dirname "$torch")/elsewhere.pth"
+configure || { cat "$work/log"; fail "the project does not find the torch that only Python finds"; }
+rm -rf "$(dirname "$torch")/elsewhere.pth" "$work/project/build"
 
 ln -s "$libtorch" "$torch"
 configure "${launcher[@]}" || { cat "$work/log"; fail "the project does not find it"; }

@@ -21,11 +21,11 @@ def directive(*_, **__):
     return lambda function: function
 
 
-NAMES = ("license", "version", "depends_on", "requires", "generator", "run_after", "on_package_attributes")
+NAMES = ("license", "version", "depends_on", "requires", "run_after", "on_package_attributes")
 spack = types.ModuleType("spack.package")
 spack.__dict__.update({name: directive for name in NAMES}, Executable=None)
 cmake = types.ModuleType("spack_repo.builtin.build_systems.cmake")
-cmake.CMakePackage = CMakePackage
+cmake.__dict__.update(CMakePackage=CMakePackage, generator=directive)
 sys.modules |= {"spack": types.ModuleType("spack"), "spack.package": spack, cmake.__name__: cmake}
 for end in (1, 2, 3):
     name = ".".join(cmake.__name__.split(".")[:end])

@@ -85,7 +85,7 @@ TEXT
 # within COMMAND...: a part of the benchmarks, which ends with an error where it takes longer than an hour.
 within() { bench/within.py "${LRUN_BENCH_LIMIT:-3600}" "$@" || fail "'$1' has failed, and the figures stay as they were"; }
 
-# dev_bench [launcher|store|spawn|rendezvous|clusters|preload|runtime [ARGS...]]: one part, or all of them.
+# dev_bench [launcher|store|spawn|rendezvous|clusters|preload|memory|runtime [ARGS...]]: one part, or all of them.
 dev_bench() {
   local part=${1:-all} targets=(lrun lrun_bench)
   [ $# -eq 0 ] || shift
@@ -93,8 +93,8 @@ dev_bench() {
     all | launcher | store | spawn | runtime) ;;
     rendezvous) targets=(lrun lrun_limits bench_rendezvous) ;;
     clusters) targets=(lrun lrun_limits) ;;
-    preload) targets=(lrun) ;;
-    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|preload|runtime]" ;;
+    preload | memory) targets=(lrun) ;;
+    *) fail "there is no benchmark '$part'" "./dev bench [launcher|store|spawn|rendezvous|clusters|preload|memory|runtime]" ;;
   esac
   need_packages "${build_packages[@]}" "${test_packages[@]}"
   need_libtorch
@@ -114,6 +114,9 @@ dev_bench() {
     all | rendezvous) bench_rendezvous ;;&
     all | clusters) bench_clusters ;;&
     all | preload) bench_preload "$@" ;;&
+    all | memory)
+      stage "memory_folder.py"
+      within bench/memory_folder.py --lrun "$LRUN_PROGRAM" ;;&
     all | runtime) bench_runtime "$@" ;;
   esac
 }

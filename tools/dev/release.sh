@@ -3,15 +3,19 @@
 
 zig_version=0.17.1
 zig_home=$LRUN_CACHE/zig-$zig_version
+# Its wheels for x86_64 and aarch64.
+zig_requirement="ziglang==$zig_version \
+  --hash=sha256:ea6cc5d87b033cf0aedfbc8f9549a908cae6c50ac31f1698188fa48a74524b54 \
+  --hash=sha256:b7c5f02fccd40f89b999ee16a1f5ddced56e6182370f8affe494bcf8a28cf07e"
 
-# need_zig: the compiler whose programs run on any Linux, as a Python package of 80 MB.
+# need_zig: the compiler whose programs run on any Linux, as a Python package of 100 MB.
 need_zig() {
   zig=$zig_home/bin/zig
   [ ! -x "$zig" ] || return 0
   need_packages python3 python3-venv
-  stage "fetching zig into $zig_home (80 MB, half a minute)"
+  stage "fetching zig into $zig_home (100 MB, half a minute)"
   python3 -m venv --clear "$zig_home"
-  "$zig_home/bin/pip" install --quiet "ziglang==$zig_version"
+  "$zig_home/bin/pip" install --quiet --require-hashes --only-binary=:all: --requirement <(echo "$zig_requirement")
   ln -s "$("$zig_home/bin/python" -c 'import os, ziglang; print(os.path.dirname(ziglang.__file__))')/zig" "$zig"
 }
 
@@ -23,8 +27,15 @@ newest_symbol() {
   shift
   readelf --wide --dyn-syms "$@" | grep -o "${prefix}[0-9.]*" | sort -uV | tail -1
 }
-# is_older VERSION FLOOR: or the same
-is_older() { [ "$(printf '%s\n' "$@" | sort -V | tail -1)" = "$2" ]; }
+# needs_at_most VERSION FILE...: fails where one of them needs a newer glibc or libstdc++, or cannot be read.
+needs_at_most() {
+  local version=$1 file newest
+  shift
+  for file in "$@"; do
+    newest=$(newest_symbol "${version%%_*}_" "$file") || fail "what '$file' needs of ${version%%_*} cannot be read"
+    [ "$(printf '%s\n' "$newest" "$version" | sort -V | tail -1)" = "$version" ] || fail "'$file' needs $newest, not $version"
+  done
+}
 
 # packages_of PROCESSOR PRESET: the launcher, compiled, as a wheel, an archive and a package for Debian.
 packages_of() {
@@ -33,7 +44,7 @@ packages_of() {
   configure_options=(-DLRUN_ZIG="$zig")
   configure_and_build "$preset"
   configure_options=()
-  [ "$(newest_symbol GLIBC_ "$program")" = GLIBC_2.28 ] || fail "$program needs $(newest_symbol GLIBC_ "$program"), not GLIBC_2.28"
+  needs_at_most GLIBC_2.28 "$program"
   ! grep -qaF wheel_headers/ "$program" || fail "$program names a folder of its build, so that others are not equal to it"
   python3 packaging/make.py wheel "$program" "$version" "manylinux_2_28_$processor" dist
   python3 packaging/make.py archive "$program" "$version" "$processor" dist
@@ -51,19 +62,26 @@ package_of_library() {
   rm -rf "$prefix"
   cmake --install build/release --strip --prefix "$prefix" > build/release.log || { cat build/release.log; return 1; }
   libraries=("$prefix"/lib/liblrun.so.* "$prefix"/lib/liblrun_cuda.so)
-  is_older "$(newest_symbol GLIBC_ "${libraries[@]}")" GLIBC_2.35 || fail "liblrun needs $(newest_symbol GLIBC_ "${libraries[@]}")"
-  is_older "$(newest_symbol GLIBCXX_ "${libraries[@]}")" GLIBCXX_3.4.30 || fail "liblrun needs $(newest_symbol GLIBCXX_ "${libraries[@]}")"
+  [ -f "${libraries[-1]}" ] || fail "liblrun was built without CUDA" \
+    "it needs a CUDA toolkit and the nccl.h of LibTorch's version; build/release/configure.log says what was found"
+  needs_at_most GLIBC_2.35 "${libraries[@]}"
+  needs_at_most GLIBCXX_3.4.30 "${libraries[@]}"
   python3 packaging/make.py runtime "$prefix" "$version" "manylinux_2_35_$(uname -m)" dist
   python3 packaging/make.py deb-library "$prefix" "$version" "$(uname -m)" dist
 }
 
 dev_release() {
-  local version
+  local version changes
+  is_debian_12 || fail "./dev release makes the packages on Debian 12: its libraries are compiled in, and listed with its versions" \
+    "run it in a container or chroot of Debian 12 (bookworm)"
+  changes=$(git status --porcelain) || fail "./dev release packs what is committed: it needs a clone of the repository"
+  [ -z "$changes" ] || fail "./dev release packs what is committed, and here is what is not: ${changes%%$'\n'*}" \
+    "commit it and what else 'git status' lists, or 'git stash --include-untracked'"
   need_packages "${build_packages[@]}" advancecomp
   need_zig
   version=$(project_version)
   # The time that all files carry: that of the commit.
-  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) || fail "./dev release packs what is committed: it needs a clone of the repository"
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
   export SOURCE_DATE_EPOCH
   rm -rf dist
   mkdir dist
@@ -71,8 +89,9 @@ dev_release() {
   packages_of aarch64 wheel-aarch64
   package_of_library
   # The same format in less space: Python's zipfile searches for repetitions in haste.
-  advzip --recompress --shrink-extra --quiet dist/*.whl
+  advzip --recompress --shrink-insane --quiet dist/*.whl
   git archive --format=tar --prefix="lrun-$version/" HEAD | gzip -9n > "dist/lrun-$version.tar.gz"
-  python3 packaging/make.py spdx "$version" "$zig_version" dist
-  (cd dist && sha256sum -- lrun* > SHA256SUMS && ls -l)
+  python3 packaging/make.py spdx "$version" "$zig_version" build/release/prefix dist
+  (cd dist && sha256sum -- *lrun* > SHA256SUMS && ls -l)
+  [ "$(wc -l < dist/SHA256SUMS)" -eq "$(find dist -type f ! -name SHA256SUMS | wc -l)" ] || fail "dist/SHA256SUMS does not list all of dist"
 }

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # What the machine must have: Debian packages, LibTorch in the cache. Touches nothing that is already there.
 
-# Bookworm's default Boost and clang runtime have other names than later releases'.
-if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+is_debian_12() { grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; }
+
+# Its default Boost and clang runtime have other names than later releases'.
+if is_debian_12; then
   boost_packages=(libboost1.81-dev)
   clang_runtime=libclang-rt-14-dev
 else

@@ -1,7 +1,7 @@
 # A package for Spack 1.0 or newer. In a clone, with this folder as packages/lrun of a repository of yours:
 #   spack dev-build lrun@0.2.0
 # A published one adds homepage, url, and the sha256 of lrun-VERSION.tar.gz, which ./dev release makes, to its version.
-from spack_repo.builtin.build_systems.cmake import CMakePackage
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 from spack.package import *
 
