@@ -61,7 +61,6 @@ class Kind:
     hang: str         # the function hang(gradient); what it returns is summed, None: nothing
     told: str         # in lrun's note, a regular expression with {rank} and {others}
     begin: str = BEGIN
-    options: tuple = ()
 
 
 def hang(body, all_ranks=False):
@@ -80,7 +79,7 @@ KINDS = [
     Kind("GIL held", hang("def native():\n    ctypes.PyDLL(None).sleep(1000)\nnative()\nreturn gradient"),
          r"rank {rank} [^\n]*(sleep|native)"),
     Kind("exited rank", hang("dist.destroy_process_group = lambda: None\nos._exit(0)"), r"rank {rank} (has ended|exited with code 0: [^\n]*waited for it)"),
-    Kind("private store", hang("return gradient"), r"rank {rank}\b[^\n]*(init_process_group|connect)",
+    Kind("private store", hang("return gradient"), r"rank {rank} does not use this run's store",
          begin="if rank == CULPRIT:\n    say('hangs %f' % time.time())\n    import socket\n    held = socket.create_server(('127.0.0.1', 0))\n"
                "    os.environ['MASTER_PORT'] = str(held.getsockname()[1])\n" + BEGIN),
     Kind("full disk", hang("def save():\n    while True:\n        try:\n            os.write(os.open('/dev/full', os.O_WRONLY), b'x')\n"
@@ -90,10 +89,11 @@ KINDS = [
 ]
 
 HEALTHY = """
-import os, random, sys, time
+import os, random, subprocess, sys, time
 import torch, torch.distributed as dist
 rank = int(os.environ["RANK"])
 chance = random.Random(int(sys.argv[1]))
+turn = chance.randrange(4)
 time.sleep(chance.uniform(0, 12) if rank == chance.randrange(int(os.environ["WORLD_SIZE"])) else 0)
 dist.init_process_group('gloo')
 def evaluate(seconds):
@@ -105,10 +105,17 @@ def save(seconds):
         end = time.time() + seconds
         while time.time() < end:
             file.write(bytes(1 << 20)); file.flush(); os.fsync(file.fileno()); file.seek(0)
-for number in range(4):
+def fetch(seconds):
+    subprocess.run(["sleep", str(min(seconds, 4))], stdout=subprocess.PIPE)
+def look_for_a_file(seconds):
+    end = time.time() + seconds
+    while time.time() < end:
+        os.path.exists("/nowhere")
+        time.sleep(0.2)
+for number in range(5):
     dist.all_reduce(torch.ones(1000))
     if rank == 0:
-        (evaluate if number % 2 == 0 else save)(chance.uniform(2, 12))
+        [evaluate, save, fetch, look_for_a_file][(number + turn) % 4](chance.uniform(2, 12))
     dist.barrier()
 """
 
@@ -167,7 +174,7 @@ def try_hang(kind, chance):
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "train.py"), "w") as file:
             file.write(PROGRAM.format(hang=kind.hang, begin=kind.begin))
-        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", *kind.options, "train.py", str(rank), str(step)], folder)
+        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(rank), str(step)], folder)
         try:
             began = run.read_until(r"hangs ([0-9.]+)", START_S)
             if not began:
@@ -209,6 +216,7 @@ def main():
     parser.add_argument("--healthy", type=int, default=0)
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # lrun heeds it also where a shell's job ignores it
     failed = False
     print("| hang | right | within 10 s | seconds, median and most |\n|---|---|---|---|")
     for kind in KINDS:

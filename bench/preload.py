@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """preload.py [-n WORKERS] [-k ROUNDS] [--lrun PROGRAM] [--python PYTHON]: workers of Python that import torch, their start and
-their restart after a kill -9, under torchrun, lrun, and lrun with --preload. Beside them: one interpreter that imports the
+their restart after a kill -9, under torchrun, lrun, and lrun with --preload, also auto. Beside them: one interpreter that imports the
 same modules. The commands take turns."""
 import argparse
 import os
@@ -27,7 +27,8 @@ def commands_of(arguments):
             "--python", arguments.python]
     torchrun = [arguments.python, "-m", "torch.distributed.run", "--nproc-per-node", str(arguments.n), "--max-restarts", "1",
                 "--monitor-interval", "0.1", "--standalone"]
-    return {"torchrun": torchrun, "lrun": lrun, "lrun --preload": [*lrun, "--preload", MODULES]}
+    return {"torchrun": torchrun, "lrun": lrun, "lrun --preload": [*lrun, "--preload", MODULES],
+            "lrun --preload auto": [*lrun, "--preload", "auto"]}
 
 
 def read(folder, attempt, workers):

@@ -55,6 +55,7 @@ declare -gA _lrun_values=(
   [--core]=-
   [--wrap]=@command
   [--preload]=''
+  [--memory-dir]=''
   [--debug-rank]=''
   [--output]='fold prefix raw rank0 quiet'
   [--timestamps]=-

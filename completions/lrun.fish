@@ -58,6 +58,7 @@ function __lrun_program
                 --rlimit \
                 --wrap \
                 --preload \
+                --memory-dir \
                 --output \
                 '--log?dir' \
                 '--log?max?bytes' \
@@ -228,6 +229,7 @@ complete -c lrun -n 'not __lrun_program' -x -l rlimit -a 'as core cpu data fsize
 complete -c lrun -n 'not __lrun_program' -l core -d 'Write core files'
 complete -c lrun -n 'not __lrun_program' -x -l wrap -a '(__fish_complete_command)' -d 'Start PROGRAM through this command'
 complete -c lrun -n 'not __lrun_program' -x -l preload -d 'Python modules that a fork server imports once'
+complete -c lrun -n 'not __lrun_program' -x -l memory-dir -d 'What workers may keep in memory beyond their end'
 complete -c lrun -n 'not __lrun_program' -x -l debug-rank -d 'Run this rank under a debugger'
 complete -c lrun -n 'not __lrun_program' -x -l output -a 'fold prefix raw rank0 quiet' -d 'How to print the lines of workers'
 complete -c lrun -n 'not __lrun_program' -l timestamps -d 'Begin every line with the time'

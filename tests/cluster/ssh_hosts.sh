@@ -47,6 +47,9 @@ copied() {
     rank=$((rank + 1))
     shift 2
   done
+  no_copies
+}
+no_copies() {
   for _ in $(seq 600); do
     left=$(find "$LAB"/own/* -maxdepth 1 -name 'tmp.*' || true)
     [ -n "$left" ] || return 0
@@ -56,6 +59,8 @@ copied() {
 }
 run 0 --copy -H h1:1,h2:2 --output raw sh -c "$copy"
 copied 3 h1 "" h2 "" h2 ""
+run 125 --copy -H h1:1,h2:1 --chdir /nowhere true
+no_copies
 # Over a network that takes longer for it than a host has to answer; without its debugger's tables, which make it six times
 # as large.
 strip -o "$out/lrun" "$lrun"

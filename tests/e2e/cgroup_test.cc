@@ -79,16 +79,6 @@ TEST_F(Cgroup, GoesAfterKillOfTheLauncher) {
   EXPECT_FALSE(fs::exists(folder_of(lrun)));
 }
 
-/// Kills guard and launcher so that neither can clean up. \return false: the waker had continued the guard, which did
-[[nodiscard]] bool kill_both(LrunProcess& lrun) {
-  const pid_t launcher = lrun.launcher_pid();
-  lrun.signal(SIGSTOP);
-  EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));  // else it may see the launcher die
-  ::kill(launcher, SIGKILL);
-  lrun.signal(SIGKILL);
-  return lrun.wait().signal_number == SIGKILL;
-}
-
 TEST_F(Cgroup, GoesAfterKillOfBoth) {
   fs::path folder;
   ASSERT_TRUE(eventually([&] {
@@ -107,6 +97,7 @@ TEST_F(Cgroup, LetsALaterRunEndWhatARunLeftThatWasKilledWithoutMercy) {
     lrun = std::make_unique<LrunProcess>(std::vector<std::string>{"-n", "1", "sh", "-c", kWithDaemon});
     EXPECT_TRUE(lrun->wait_for("[0] ready"));
     folder = folder_of(*lrun);
+    EXPECT_TRUE(eventually([&] { return lrun->waker_pid() != kNoProcess; }));  // a worker may be ready before
     EXPECT_EQ(::kill(lrun->waker_pid(), SIGKILL), 0);
     return kill_both(*lrun) && fs::exists(folder);
   };

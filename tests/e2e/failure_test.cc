@@ -197,13 +197,26 @@ TEST(Failure, AWordThatIsAVerbElsewhereLeadsToOurOption) {
 }
 
 TEST(Failure, AMissingPythonIsToldWithTheScriptThatNeedsIt) {
-  for (const auto& [name, value] : {std::pair("PATH", "/nowhere"), std::pair("PYTHON_EXEC", "/nowhere/python")}) {
-    LrunProcess lrun({"train.py"}, {.environment = {{name, value}}});
-    EXPECT_EQ(lrun.wait().code, 127);
-    EXPECT_NE(lrun.err().find("lrun: hint: 'train.py' needs Python: install it, or name one with '--python PATH'"),
-              std::string::npos)
-        << lrun.err();
-  }
+  LrunProcess lrun({"train.py"}, {.environment = {{"PATH", "/nowhere"}}});
+  EXPECT_EQ(lrun.wait().code, 127);
+  EXPECT_NE(lrun.err().find("lrun: hint: 'train.py' needs Python: install it, or name one with '--python PATH'"),
+            std::string::npos)
+      << lrun.err();
+}
+
+TEST(Failure, ANamedPythonThatCannotRunIsToldWithWhatNamesIt) {
+  LrunProcess by_variable({"train.py"}, {.environment = {{"PYTHON_EXEC", "/nowhere/python"}}});
+  EXPECT_EQ(by_variable.wait().code, 127);
+  EXPECT_NE(by_variable.err().find("lrun: hint: 'PYTHON_EXEC' names it: '--python PATH' takes "), std::string::npos)
+      << by_variable.err();
+  LrunProcess folder({"--python", "/usr", "train.py"});
+  EXPECT_NE(folder.wait().code, 0);
+  EXPECT_NE(folder.err().find("lrun: hint: '--python' names it"), std::string::npos) << folder.err();
+  LrunProcess plan({"--dry-run", "--python", "/usr", "train.py"});
+  EXPECT_EQ(plan.wait().code, 0);
+  EXPECT_NE(plan.err().find("lrun: warning: Python '/usr' (--python) cannot be executed here: this run would fail"),
+            std::string::npos)
+      << plan.err();
 }
 
 TEST(Failure, ALocalRankThatIsNotThereIsRefused) {

@@ -24,16 +24,9 @@ std::set<std::string> shared_memory_of_lrun() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
     const std::string name = entry.path().filename();
-    if (name.starts_with("lrun")) names.insert(name);
+    if (name.starts_with("lrun") && !name.starts_with("lrun-memory-")) names.insert(name);
   }
   return names;
-}
-
-pid_t pid_of_rank(const LrunProcess& lrun, int rank) {
-  for (const pid_t pid : lrun.workers()) {
-    if (environment_of(pid).find(fmt::format("\nRANK={}\n", rank)) != std::string::npos) return pid;
-  }
-  return -1;
 }
 
 /// One worker is killed at any time: while its program is loaded, while the group is made, or in an all-reduce.
@@ -44,10 +37,10 @@ std::string kill_one(int number) {
   const std::chrono::milliseconds after(chance.below(1500));
   LrunProcess lrun({"--devices", std::to_string(world_size), "--grace", "1s", ALL_REDUCE_WORKER});
   const auto begin = std::chrono::steady_clock::now();
-  pid_t pid = -1;
+  pid_t pid = kNoProcess;
   (void)lrun.read_until([&] {
-    if (pid < 0) pid = pid_of_rank(lrun, victim);
-    return pid > 0 && std::chrono::steady_clock::now() - begin >= after;
+    if (pid == kNoProcess) pid = pid_of_rank(lrun, victim);
+    return pid != kNoProcess && std::chrono::steady_clock::now() - begin >= after;
   });
   if (!lrun.is_process(pid)) return fmt::format("rank {} is not there: {}", victim, lrun.err());
   ::kill(pid, SIGKILL);

@@ -3,9 +3,11 @@
 // one.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "support/launchers_of_a_job.h"
 #include "support/lrun_process.h"
@@ -13,16 +15,18 @@
 namespace lrun::test {
 namespace {
 
-/// The ranks' reports, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
-std::multiset<std::string> results(const std::string& out) {
-  std::multiset<std::string> found;
+/// The rest of each line behind `mark`.
+std::multiset<std::string> said_behind(const std::string& out, std::string_view mark) {
+  std::multiset<std::string> said;
   std::istringstream lines(out);
-  constexpr std::string_view kMark = "result ";
   for (std::string line; std::getline(lines, line);) {
-    if (const auto at = line.find(kMark); at != std::string::npos) found.insert(line.substr(at + kMark.size()));
+    if (const auto at = line.find(mark); at != std::string::npos) said.insert(line.substr(at + mark.size()));
   }
-  return found;
+  return said;
 }
+
+/// The ranks' reports, without the prefix of lrun: "rank=0 world=2 restart=0 loss=…".
+std::multiset<std::string> results(const std::string& out) { return said_behind(out, "result "); }
 
 std::string loss_in(const std::string& result) {
   const auto at = result.find("loss=");
@@ -48,9 +52,10 @@ class RealPrograms : public testing::TestWithParam<const char*> {
     options.push_back(LRUN_PROGRAMS "/" + program + ".py");
     options.insert(options.end(), arguments.begin(), arguments.end());
     // The source folder stays as it is, nothing is looked for in the network, and a host name need not resolve.
-    const std::map<std::string, std::string> environment{{"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHON_EXEC", python_},
-                                                         {"PYTHONWARNINGS", "ignore"},     {"GLOO_SOCKET_IFNAME", "lo"},
-                                                         {"TP_SOCKET_IFNAME", "lo"},       {"HF_HUB_OFFLINE", "1"}};
+    std::map<std::string, std::string> environment{{"PYTHONDONTWRITEBYTECODE", "1"}, {"PYTHON_EXEC", python_},
+                                                   {"PYTHONWARNINGS", "ignore"},     {"GLOO_SOCKET_IFNAME", "lo"},
+                                                   {"TP_SOCKET_IFNAME", "lo"},       {"HF_HUB_OFFLINE", "1"}};
+    if (!state_.empty()) environment["LRUN_STATE"] = state_;
     return std::make_unique<LrunProcess>(options, LrunProcess::Options{.environment = environment});
   }
 
@@ -76,6 +81,7 @@ class RealPrograms : public testing::TestWithParam<const char*> {
   }
 
   std::string python_;
+  std::string state_;  ///< folder that runs share; empty: each has its own
 };
 
 std::string name_of(const testing::TestParamInfo<const char*>& info) { return info.param; }
@@ -106,6 +112,53 @@ TEST_P(Training, EndsWithTheExceptionOfTheRankThatRaisedIt) {
   const bool in_the_caller = GetParam() == std::string("torch_rpc");
   EXPECT_TRUE(contains(verdict, in_the_caller ? "error: rank 0 failed: " : "error: rank 1 failed: ")) << verdict;
 }
+
+class Forked : public RealPrograms {};
+
+TEST_P(Forked, RanksOfAServerThatHasLearnedComeToTheSameLoss) {
+  const TemporaryFolder state;
+  state_ = state.path().string();
+  const auto learns = start({"--devices", "2", "--preload", "auto"}, GetParam());
+  EXPECT_EQ(learns->wait().code, 0) << learns->out() << learns->err();
+  const auto run = start({"--devices", "2", "--preload", "auto"}, GetParam());
+  EXPECT_EQ(run->wait().code, 0) << run->out() << run->err();
+  EXPECT_FALSE(contains(run->err(), "every worker imports by itself")) << run->err();
+  expect_trained(run->out(), run->err());
+}
+
+TEST_F(RealPrograms, GoOnFromTheMemoryFolderAsIfNobodyHadKilledARank) {
+  const TemporaryFolder folder;
+  const auto run = [&](const char* state) {
+    return start({"-n", "2", "--max-restarts", "2", "--restart-backoff", "0s"}, "../../examples/resume",
+                 {(folder / state).string(), "995"});
+  };
+  const auto undisturbed = run("undisturbed.pt");
+  ASSERT_EQ(undisturbed->wait().code, 0) << undisturbed->err();
+  const auto disturbed = run("disturbed.pt");
+  for (std::size_t begun = 0; begun < 2; ++begun) {
+    // Further steps of the present attempt: behind the line with which it went on.
+    ASSERT_TRUE(disturbed->read_until([&] {
+      std::size_t at = 0;
+      for (std::size_t i = 0; i < begun && at != std::string::npos; ++i) at = disturbed->out().find("goes on", at + 1);
+      return at != std::string::npos && disturbed->out().find("] step ", at) != std::string::npos;
+    })) << disturbed->err();
+    ASSERT_EQ(::kill(pid_of_rank(*disturbed, 1), SIGKILL), 0);
+  }
+  ASSERT_EQ(disturbed->wait().code, 0) << disturbed->err();
+  const auto parameters = said_behind(disturbed->out(), "parameters ");
+  EXPECT_EQ(parameters.size(), 2U);
+  EXPECT_EQ(parameters.count(*parameters.begin()), 2U) << "all ranks have the same";
+  EXPECT_EQ(parameters, said_behind(undisturbed->out(), "parameters "));
+  const auto begun = said_behind(disturbed->out(), "goes on from ");
+  EXPECT_EQ(begun.size(), 2U) << "after each kill";
+  EXPECT_NE(*begun.begin(), *begun.rbegin());
+  for (const std::string& place : begun) EXPECT_TRUE(place.ends_with(" in memory")) << place;
+  const auto later = run("disturbed.pt");
+  ASSERT_EQ(later->wait().code, 0) << later->err();
+  EXPECT_EQ(said_behind(later->out(), "goes on from "), std::multiset<std::string>{"step 995 on disk"});
+}
+
+INSTANTIATE_TEST_SUITE_P(RealPrograms, Forked, testing::Values("lightning_trainer", "accelerate_loop"), name_of);
 
 INSTANTIATE_TEST_SUITE_P(RealPrograms, Training,
                          testing::Values("torch_ddp", "torch_rpc", "lightning_trainer", "lightning_fabric",

@@ -9,7 +9,7 @@ import sys
 
 # Headers of the C library and of Linux.
 SYSTEM_FOLDERS = {"sys", "linux", "net", "netinet", "arpa"}
-SYSTEM = set("""cxxabi dirent dlfcn elf execinfo fcntl features glob ifaddrs limits link malloc netdb nmmintrin poll
+SYSTEM = set("""cxxabi dirent dlfcn elf execinfo fcntl features fts glob ifaddrs limits link malloc netdb nmmintrin poll
     pthread sched signal stdlib termios time ucontext unistd""".split())
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include <([^>]+)>", re.M)
 PACKAGE = re.compile(r"^[ \t]*find_package\((\w+)|^[ \t]*include\((LibTorch)\)", re.M)

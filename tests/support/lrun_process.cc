@@ -91,6 +91,22 @@ char process_state(pid_t pid) {
   return fields.empty() ? ' ' : fields[0];
 }
 
+bool kill_both(LrunProcess& lrun) {
+  const pid_t launcher = lrun.launcher_pid();
+  lrun.signal(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return process_state(lrun.pid()) == 'T'; }));  // else it may see the launcher die
+  ::kill(launcher, SIGKILL);
+  lrun.signal(SIGKILL);
+  return lrun.wait().signal_number == SIGKILL;
+}
+
+pid_t pid_of_rank(const LrunProcess& lrun, int rank) {
+  for (const pid_t pid : lrun.workers()) {
+    if (environment_of(pid).find("\nRANK=" + std::to_string(rank) + "\n") != std::string::npos) return pid;
+  }
+  return kNoProcess;
+}
+
 std::vector<pid_t> living_children(pid_t parent) {
   std::vector<pid_t> children;
   for (const pid_t pid : all_pids()) {

@@ -98,6 +98,12 @@ class LrunProcess {
   std::string err_;
 };
 
+/// Of a worker that was executed, not forked by a server; kNoProcess: it is not there.
+pid_t pid_of_rank(const LrunProcess& lrun, int rank);
+
+/// Kills guard and launcher so that neither can clean up. \return false: the waker had continued the guard, which did
+[[nodiscard]] bool kill_both(LrunProcess& lrun);
+
 /// Living direct children of a process, zombies left out.
 std::vector<pid_t> living_children(pid_t parent);
 /// Ended children of a process that it has not reaped.

@@ -1,6 +1,7 @@
 #include "base/fd.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,8 @@ int write_all(int fd, std::string_view& bytes) noexcept {
   }
   return 0;
 }
+
+bool try_lock(const Fd& file) noexcept { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
 void set_nonblocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);

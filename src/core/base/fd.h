@@ -52,6 +52,10 @@ int write_all(int fd, std::string_view& bytes) noexcept;
 /// The same where the rest does not matter.
 inline int write_all(int fd, std::string_view&& bytes) noexcept { return write_all(fd, bytes); }
 
+/// Takes the lock (flock) of an open file or folder, for as long as a copy of the descriptor lives. \return false, with
+/// errno: somebody else has it.
+bool try_lock(const Fd& file) noexcept;
+
 /// Sets O_NONBLOCK on a descriptor that no other process shares.
 /// \throws std::system_error  EBADF.
 void set_nonblocking(int fd);

@@ -46,10 +46,9 @@ bool only_number_of(std::string_view lines, std::string_view name, std::uint64_t
 std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name) {
   while (!lines.empty()) {
     const std::string_view line = cut(lines, '\n');
-    const char behind = line.size() > name.size() && line.starts_with(name) ? line[name.size()] : '\0';
-    if (behind == ' ' || behind == '\t') {
-      return number_in(line.substr(name.size() + 1));
-    }
+    if (!line.starts_with(name)) continue;
+    const std::size_t blanks = line.substr(name.size()).find_first_not_of(" \t");
+    if (blanks != 0 && blanks != std::string_view::npos) return number_in(line.substr(name.size() + blanks));
   }
   return std::nullopt;
 }

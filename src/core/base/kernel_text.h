@@ -21,7 +21,7 @@ std::optional<std::uint64_t> number_in(std::string_view text);
 /// Whether all numbers behind `name` are `number`, in lines of 'name number number ...' with tabs; false without any.
 bool only_number_of(std::string_view lines, std::string_view name, std::uint64_t number);
 
-/// The number behind `name` in lines of 'name number', with a blank or a tab.
+/// The number behind `name` in lines of 'name number', with blanks or tabs between.
 std::optional<std::uint64_t> counter_named(std::string_view lines, std::string_view name);
 
 }  // namespace lrun::inline core

@@ -27,6 +27,7 @@
 #include "process/descendants.h"
 #include "process/exit_codes.h"
 #include "process/exit_status.h"
+#include "process/fork_child.h"
 #include "process/guard_death.h"
 #include "process/launcher_heartbeat.h"
 #include "process/pidfd.h"
@@ -259,11 +260,28 @@ int end_behind_launcher(const std::optional<ExitStatus>& status, bool clean, con
   return clean ? status->value : end_what_is_left(*status, cgroup);
 }
 
-/// When both processes have the cgroup, the last one removes it. A guard that was stopped in its first moments, before
-/// it asked the kernel to continue it and had a waker, is continued from here.
+/// In a process of its own: it may take longer than a signal or a heartbeat may wait. Empty: nothing is to be removed.
+std::optional<PidFd> remove_abandoned_memory(const MemoryFolder& memory) {
+  if (!memory.has_abandoned()) return std::nullopt;
+  const auto remove = [&memory] {
+    memory.remove_abandoned();
+    return 0;
+  };
+  return fork_child({.function = remove}).child;
+}
+
+/// A later run removes the rest. Without a pidfd its number may be another's by now.
+void end_cleaner(const PidFd& cleaner) {
+  if (cleaner.poll_fd() < 0 || !cleaner.signal(SIGKILL)) return;
+  (void)cleaner.wait_until_ended(kWorkersEndLimit);
+}
+
+/// Both processes have the cgroup and the folder in memory; the last one removes them. A guard that was stopped in its
+/// first moments, before it asked the kernel to continue it and had a waker, is continued from here.
 [[noreturn]] void leave_as_launcher(int code, const Guard& guard) {
   if (guard.has_died()) {
     guard.cgroup().remove();
+    guard.memory().remove();
   } else {
     ::kill(guard.pid(), SIGCONT);
   }
@@ -281,7 +299,8 @@ struct Guard::Page {
   std::atomic<bool> ended_workers{false};
 };
 
-Guard::Guard(RunGuardOptions options, pid_t pid) : pid_(pid), cgroup_(std::move(options.cgroup)) {
+Guard::Guard(RunGuardOptions options, pid_t pid)
+    : pid_(pid), cgroup_(std::move(options.cgroup)), memory_(std::move(options.memory)) {
   if (options.heartbeat > Duration::zero()) held_.emplace();
   void* memory = ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -343,6 +362,7 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   if (child < 0) {
     const int error = errno;
     guard.cgroup().remove();
+    guard.memory().remove();
     throw std::system_error(error, std::generic_category(), "fork");
   }
   if (child == 0) {
@@ -359,7 +379,9 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   pipe.write.reset();
   continue_at_end_of(pipe.read.get());
   PidFd process = PidFd::of_child(child);
-  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->heartbeat, guard.cgroup());
+  std::optional<Waker> waker(std::in_place, guard.pid(), process, heartbeat, guard.page_->heartbeat, guard.cgroup(),
+                             guard.memory());
+  const std::optional<PidFd> cleaner = remove_abandoned_memory(guard.memory());
   Fd held;
   const auto receive = [&] {
     if (guard.held_) guard.held_->receive(held);
@@ -371,7 +393,9 @@ int run_guarded(const std::vector<int>& stop_signals, const std::function<int(Gu
   if (!status || status->kind != ExitStatus::Kind::kExited) terminal.restore();
   const int code = end_behind_launcher(status, guard.page_->clean, guard.cgroup());
   guard.cgroup().remove();
-  held.reset();
+  held.reset();  // before what may take its time
+  if (cleaner) end_cleaner(*cleaner);
+  guard.memory().remove();
   waker.reset();
   if (status && guard.page_->signal_number != 0) die_of(guard.page_->signal_number);
   return code;

@@ -8,6 +8,7 @@
 
 #include "base/duration.h"
 #include "process/descriptor_channel.h"
+#include "process/memory_folder.h"
 #include "process/run_cgroup.h"
 
 namespace lrun::inline core {
@@ -21,7 +22,8 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 inline constexpr const char* kLauncherName = "rank-supervisor";
 
 struct RunGuardOptions {
-  RunCgroup cgroup = {};  ///< of the workers; ended with them, and removed
+  RunCgroup cgroup = {};     ///< of the workers; ended with them, and removed
+  MemoryFolder memory = {};  ///< of the workers; removed when they have ended
   /// A worker reads lrun's standard input: where that is a terminal, a run that is continued in the background stops
   /// again, as the kernel stops a shell's jobs that read.
   bool reads_terminal = false;
@@ -45,6 +47,8 @@ class Guard {
 
   /// The cgroup for the workers; may be empty. The launcher removes it when the guard has died.
   [[nodiscard]] const RunCgroup& cgroup() const { return cgroup_; }
+  /// The same of the workers' folder in memory.
+  [[nodiscard]] const MemoryFolder& memory() const { return memory_; }
 
   /// To be called for each forwarded_signal() that was read. The guard ends a launcher that leaves them unread.
   void note_heard() const;
@@ -72,6 +76,7 @@ class Guard {
   Page* page_;
   pid_t pid_;
   RunCgroup cgroup_;
+  MemoryFolder memory_;
   std::optional<DescriptorChannel> held_;
 };
 
@@ -94,8 +99,9 @@ class Guard {
 ///     one, or both    none       one node: nothing, the run goes on (SIGCONT makes it whole)
 ///     launcher        none       several nodes: the guard (HeartbeatWatch)                             0.7 heartbeats
 ///     both            none       several nodes: the guard, when continued                         0.7 heartbeats
-///     -               both       the kernel the workers, the waker what is in a cgroup. If the
-///                                waker was killed, too: a later run (RunCgroup::remove_abandoned())
+///     -               both       the kernel the workers, the waker what is in a cgroup or in the
+///                                folder in memory. If the waker was killed, too: a later run
+///                                (RunCgroup and MemoryFolder::remove_abandoned())
 ///
 /// Ctrl-Z (SIGTSTP) is no such stop: the launcher stops the workers and goes on.
 ///

@@ -28,11 +28,13 @@ class MemoryWatch {
   /// taken, so that the next death needs another one.
   MemoryKills take();
 
+  /// The lowest memory limit that holds for the children, in bytes; 0: none, or not known.
+  [[nodiscard]] std::uint64_t limit() const;
+
  private:
   void find_folder();  ///< and reads its counter
   [[nodiscard]] std::uint64_t cgroup_count() const;
   [[nodiscard]] std::uint64_t machine_count() const;
-  [[nodiscard]] std::uint64_t limit() const;
 
   std::filesystem::path root_;
   std::filesystem::path folder_;       ///< of the cgroup that counts; empty: none does

@@ -4,7 +4,6 @@
 #include "process/run_cgroup.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,8 +43,6 @@ fs::path own_folder(const fs::path& root) {
 }
 
 Fd open_folder(const fs::path& folder) { return Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
-
-bool lock(const Fd& folder) { return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0; }
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -98,7 +95,7 @@ RunCgroup RunCgroup::make(std::string_view name, const fs::path& root) {
     }
     Fd fd = open_folder(folder);
     const bool usable = !fd || ::faccessat(fd.get(), kKillFile, W_OK, 0) == 0;
-    if (usable && fd && lock(fd)) return {std::move(fd), std::move(folder)};
+    if (usable && fd && try_lock(fd)) return {std::move(fd), std::move(folder)};
     ::rmdir(folder.c_str());
     if (!usable) break;
   }
@@ -130,7 +127,7 @@ void RunCgroup::remove_abandoned() const {
   for (const fs::path& other : folders_in(folder_.parent_path())) {
     if (other == folder_ || !other.filename().native().starts_with(kPrefix)) continue;
     const Fd fd = open_folder(other);
-    if (fd && lock(fd)) end_and_remove(fd.get(), other, deadline);
+    if (fd && try_lock(fd)) end_and_remove(fd.get(), other, deadline);
   }
 }
 

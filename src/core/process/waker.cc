@@ -1,5 +1,5 @@
 // In: the guard and the launcher as pidfds, and the workers' cgroup. Out: neither stays stopped when the other is dead,
-// and the cgroup goes with them. Called by the guard.
+// and the cgroup and the folder in memory go with them. Called by the guard.
 #include "process/waker.h"
 
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.h"
 #include "process/launcher_heartbeat.h"
@@ -20,7 +21,7 @@
 namespace lrun::inline core {
 namespace {
 
-constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others but the cgroup's
+constexpr int kGuard = 0;  // descriptors of the waker: pidfds, and it has no others but those of what it removes
 constexpr int kLauncher = 1;
 
 void close_between(unsigned first, unsigned last) {
@@ -30,11 +31,12 @@ void close_between(unsigned first, unsigned last) {
 }
 
 /// A copy of the guard's connection in this process would hide the guard's end from other nodes.
-/// \param kept  -1: none
-void close_all_from(int first, int kept) {
-  if (kept >= first) {
-    close_between(static_cast<unsigned>(first), static_cast<unsigned>(kept) - 1);
-    first = kept + 1;
+/// \param kept  in ascending order; -1: none
+void close_all_from(int first, const std::pair<int, int>& kept) {
+  for (const int fd : {kept.first, kept.second}) {
+    if (fd < first) continue;
+    close_between(static_cast<unsigned>(first), static_cast<unsigned>(fd) - 1);
+    first = fd + 1;
   }
   close_between(static_cast<unsigned>(first), ~0U);
 }
@@ -59,7 +61,7 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
 /// The life of the waker, with all signals blocked. Until guard and launcher are dead it makes async-signal-safe calls
 /// only. Then memory may be allocated, too: the guard that was forked had one thread, so that no lock was held.
 [[noreturn]] void wake_the_other(int guard, int launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
-                                 const RunCgroup& cgroup, std::string_view title) noexcept {
+                                 const RunCgroup& cgroup, const MemoryFolder& memory, std::string_view title) noexcept {
   constexpr int kPauseMs = 100;  // in order, the guard ends sooner, and this process with it
   ::setsid();                    // a signal to the guard's group is not for this process
   // Stopped itself, it would outlive a guard that is killed: the kernel continues it then. A guard that lives kills it.
@@ -68,7 +70,7 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
   set_process_title(title);
   ::dup2(guard, kGuard);
   ::dup2(launcher, kLauncher);
-  close_all_from(kLauncher + 1, cgroup.fd());
+  close_all_from(kLauncher + 1, std::minmax({cgroup.fd(), memory.fd()}));
   pollfd both[]{{kGuard, POLLIN, 0}, {kLauncher, POLLIN, 0}};
   for (Pause pause = next_pause(heartbeat, last); ::poll(both, 2, pause.ms) <= 0;) {
     pause = next_pause(heartbeat, last);
@@ -77,13 +79,14 @@ void wake(int process) { ::syscall(SYS_pidfd_send_signal, process, SIGCONT, null
   pollfd other{both[kGuard].revents != 0 ? kLauncher : kGuard, POLLIN, 0};
   while (::poll(&other, 1, kPauseMs) <= 0) wake(other.fd);
   cgroup.remove();
+  memory.remove();
   ::_exit(0);
 }
 
 }  // namespace
 
 Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
-             const RunCgroup& cgroup) {
+             const RunCgroup& cgroup, const MemoryFolder& memory) {
   const Fd guards(static_cast<int>(::syscall(SYS_pidfd_open, guard, 0)));
   if (!guards || launcher.poll_fd() < 0) return;
   const std::string title = std::string(kWakerName) + " of process " + std::to_string(guard);
@@ -93,7 +96,7 @@ Waker::Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::
   ::sigprocmask(SIG_SETMASK, &all, &before);
   // A fork without a signal to the parent at its end: ordinary waits of the guard do not see it.
   pid_ = static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, last, cgroup, title);
+  if (pid_ == 0) wake_the_other(guards.get(), launcher.poll_fd(), heartbeat, last, cgroup, memory, title);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 

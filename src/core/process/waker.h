@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "process/memory_folder.h"
 #include "process/pidfd.h"
 #include "process/run_cgroup.h"
 
@@ -19,7 +20,7 @@ inline constexpr const char* kWakerName = "rank-waker";
 /// one signal (continue_signal.h) may come before the stop. Where one of the three is stopped and another killed, the
 /// third is awake. In a job of several nodes the waker also continues the guard when the launcher is silent, because
 /// then the guard has to end the workers (HeartbeatWatch). At last, when both are dead, it ends what is left in the
-/// workers' cgroup and removes it.
+/// workers' cgroup and removes that and their folder in memory.
 ///
 /// Only the destructor, which ends it, can wait for it: it is invisible to every ordinary wait of the guard. Without
 /// pidfds (a kernel before 5.3) there is no waker.
@@ -27,9 +28,9 @@ class Waker {
  public:
   /// \param heartbeat  of a job of several nodes; 0: there is one node
   /// \param last       when the launcher's last heartbeat came; must outlive this object
-  /// \param cgroup     of the workers; may be empty
+  /// \param cgroup     of the workers; may be empty, as may their folder in memory
   Waker(pid_t guard, const PidFd& launcher, Duration heartbeat, const std::atomic<SteadyTime>& last,
-        const RunCgroup& cgroup);
+        const RunCgroup& cgroup, const MemoryFolder& memory);
   ~Waker();
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;

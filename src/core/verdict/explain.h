@@ -35,9 +35,4 @@ struct EndFacts {
 /// A worker that lrun had sent a signal to is Cause::kStoppedByLrun whatever it printed; the error it printed is kept.
 void explain(FailureRecord& record, const EndFacts& facts);
 
-/// '64 MiB', '1.5 GiB': at most one decimal.
-std::string bytes_text(std::uint64_t bytes);
-/// The same of KiB, which are not negative.
-std::string kib_text(std::int64_t kib);
-
 }  // namespace lrun::inline core

@@ -14,15 +14,15 @@ namespace lrun::launcher {
 namespace {
 
 /// The other variables that lrun gives to workers, or that lrun, its build or its runtime read.
-constexpr std::array<std::string_view, 15> kContractVariables{
-    "LRUN_RUN_ID",   "LRUN_STRATEGY",     "LRUN_DEVICES",   "LRUN_SEED",       "LRUN_RESUME",
-    "LRUN_STATE",    "LRUN_CACHE",        "LRUN_LIBTORCH",  "LRUN_JOB_SECRET", "LRUN_NO_CGROUP",
-    "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH", "LRUN_ETCD_USER", "LRUN_JOBS",       "LRUN_SKIP_PACKAGES"};
+constexpr std::array<std::string_view, 16> kContractVariables{
+    "LRUN_RUN_ID",    "LRUN_STRATEGY", "LRUN_DEVICES",       "LRUN_SEED",      "LRUN_RESUME",   "LRUN_STATE",
+    "LRUN_CACHE",     "LRUN_LIBTORCH", "LRUN_JOB_SECRET",    "LRUN_NO_CGROUP", "LRUN_NO_PIDFD", "LRUN_WITH_PYTORCH",
+    "LRUN_ETCD_USER", "LRUN_JOBS",     "LRUN_SKIP_PACKAGES", "LRUN_MEMORY_DIR"};
 
 /// Those that lrun sets for itself. People do not write them, so no hint names one.
-constexpr std::array<std::string_view, 6> kOwnVariables{"LRUN_PROGRESS_FD",     "LRUN_LAUNCH_CALL",
-                                                        "LRUN_SRUN_PORT",       "LRUN_OUTCOME_TOKEN",
-                                                        "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER"};
+constexpr std::array<std::string_view, 7> kOwnVariables{
+    "LRUN_PROGRESS_FD",     "LRUN_LAUNCH_CALL", "LRUN_SRUN_PORT",    "LRUN_OUTCOME_TOKEN",
+    "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER", "LRUN_MODULE_PYTHON"};
 
 constexpr std::string_view kPrefix = "LRUN_";
 

@@ -5,6 +5,7 @@
 #include "base/split.h"
 #include "cli/flag_groups.h"
 #include "cli/read_value.h"
+#include "plan/resource_limit.h"
 
 namespace lrun::launcher {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using enum ValueKind;
 
 constexpr std::uint64_t kLeastFileBytes = 4096;
+constexpr std::uint64_t kMostLogBytes = 1ULL << 62U;
 
 /// As in torchrun, an empty variable means torchrun's default.
 bool is_empty_variable(const GivenValue& given) { return given.text.empty() && given.source == Source::kEnvironment; }
@@ -35,21 +37,10 @@ void set_streams(const GivenValue& given, LaunchRequest& request) {
   if (*streams != RankStreams{}) request.output.*field = setting(given, *streams);
 }
 
-/// '100', '64K', '1M', '2G'; powers of 1024. Empty when it is not such a size or too large.
-std::optional<std::uint64_t> parse_bytes(std::string text) {
-  constexpr std::string_view kUnits = "KMGkmg";
-  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
-  if (unit != std::string_view::npos) text.pop_back();
-  const auto number = whole_number<std::uint64_t>(text);
-  const unsigned shift = unit == std::string_view::npos ? 0 : static_cast<unsigned>(unit % 3 + 1) * 10;
-  if (!number || *number > (std::uint64_t{1} << 62 >> shift)) return std::nullopt;
-  return *number << shift;
-}
-
 void set_max_file_bytes(const GivenValue& given, LaunchRequest& request) {
   const auto bytes = parse_bytes(given.text);
-  if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes)) {
-    refuse(given, "not a size of log files; allowed: 0 for no limit, or 4K and more, with K, M or G",
+  if (!bytes || (*bytes > 0 && *bytes < kLeastFileBytes) || *bytes > kMostLogBytes) {
+    refuse(given, "not a size of log files; allowed: 0 for no limit, or 4K and more, with K, M, G or T",
            example(given, "100M"));
   }
   request.output.max_file_bytes = *bytes;

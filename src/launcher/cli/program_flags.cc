@@ -103,6 +103,14 @@ void set_preload(const GivenValue& given, LaunchRequest& request) {
   request.setup.preload = setting(given, given.text);
 }
 
+void set_memory_limit(const GivenValue& given, LaunchRequest& request) {
+  const std::optional<std::uint64_t> bytes = parse_bytes(given.text);
+  if (!bytes) {
+    refuse(given, "not a size; allowed: 0, 'unlimited', or bytes, followed by K, M, G or T", example(given, "8G"));
+  }
+  request.setup.memory = setting(given, MemoryLimit{bytes});
+}
+
 constexpr Flag kProgramFlags[] = {
     {.name = "module",
      .short_names = "m",
@@ -220,9 +228,20 @@ constexpr Flag kProgramFlags[] = {
      .group = FlagGroup::kProgram,
      .details =
          "Import these modules once on each node, in a fork server, and fork each worker of a Python program from it, "
-         "also after a restart: a worker then starts in the time of a fork. Where that is not safe, as with a module "
-         "that starts threads, a warning says why, and every worker imports by itself.",
+         "also after a restart: a worker then starts in the time of a fork. 'auto': what the first worker of earlier "
+         "runs imported. Where that is not safe, as with a module that starts threads, a warning says why, and every "
+         "worker imports by itself.",
      .apply = set_preload},
+    {.name = "memory-dir",
+     .value = kRequired,
+     .placeholder = "SIZE",
+     .group = FlagGroup::kProgram,
+     .details = "How much workers may keep in the folder that LRUN_MEMORY_DIR names before there is a warning. The "
+                "folder is in the memory of the node. It outlives the workers, so that restarted ones find there what "
+                "they saved, and is removed with the run. 0: no such folder.",
+     .default_value = "a quarter of the free memory; under torchrun's name no folder",
+     .lrun_variable = false,
+     .apply = set_memory_limit},
     {.name = "debug-rank",
      .value = kRequired,
      .placeholder = "RANK",

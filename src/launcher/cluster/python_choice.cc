@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -47,6 +48,13 @@ std::optional<int> minor_version(std::string_view name) {
   return name.starts_with(kBegin) ? natural_number(name.substr(kBegin.size())) : std::nullopt;
 }
 
+/// \param name  in site-packages, where 'numpy-2.1.0.dist-info' stands for a package
+bool is_package_of_user(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kOfAnyTool{"lrun", "pip", "setuptools", "wheel"};
+  return name.ends_with(".dist-info") &&
+         std::ranges::find(kOfAnyTool, name.substr(0, name.find('-'))) == kOfAnyTool.end();
+}
+
 class PythonSearch {
  public:
   PythonSearch(const Environment& environment, const OwnCall& call, const FileLook& files)
@@ -68,12 +76,15 @@ class PythonSearch {
     return above.substr(above.rfind('/') + 1).starts_with("archive-v");
   }
 
-  [[nodiscard]] bool has_torch(const std::string& folder) const {
+  /// Whether somebody added packages to it: it holds more than lrun, and what pipx and uv put beside any tool.
+  [[nodiscard]] bool has_other_packages(const std::string& folder) const {
     const std::string libraries = folder_of(folder) + "/lib/";
-    const std::vector<std::string> names = files_.names(libraries);
-    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return name.starts_with("python3") && files_.exists(libraries + name + "/site-packages/torch");
-    });
+    for (const std::string& name : files_.names(libraries)) {
+      if (!name.starts_with("python3")) continue;
+      const std::vector<std::string> packages = files_.names(libraries + name + "/site-packages");
+      if (std::ranges::any_of(packages, is_package_of_user)) return true;
+    }
+    return false;
   }
 
   [[nodiscard]] std::optional<FoundPython> in_environment(const std::string& folder, const std::string& reason) const {
@@ -103,13 +114,23 @@ class PythonSearch {
     return by_name(path_, "python", but);
   }
 
+  /// \param program  a path, or a name for PATH
+  [[nodiscard]] bool is_there(const std::string& program) const {
+    return program.find('/') == std::string::npos ? by_name(path_, program, {}).has_value() : files_.runs(program);
+  }
+
   /// The name finds the same file for workers.
   [[nodiscard]] bool is_first(const FoundPython& found) const {
     return by_name(path_, found.name, {})->folder == found.folder;
   }
 
   [[nodiscard]] bool is_environment(const std::string& folder) const {
-    return files_.exists(folder_of(folder) + "/pyvenv.cfg") || files_.exists(folder_of(folder) + "/conda-meta");
+    return is_venv(folder) || files_.exists(folder_of(folder) + "/conda-meta");
+  }
+
+  /// Unlike an environment of conda, it is meant to have a Python.
+  [[nodiscard]] bool is_venv(const std::string& folder) const {
+    return files_.exists(folder_of(folder) + "/pyvenv.cfg");
   }
 
   /// Conda's own environment is active in every shell of many users, who did not choose it.
@@ -182,11 +203,10 @@ PythonChoice choice_of(const FoundPython& python, const std::optional<FoundPytho
   return choice;
 }
 
-/// VIRTUAL_ENV of an environment that was removed, or that another host has.
-std::string problem_of_active(const Environment& environment, const PythonSearch& search) {
-  const std::string prefix = environment.get("VIRTUAL_ENV").value_or("");
+/// About a virtual environment that was moved or removed, or that another host has.
+std::string problem_of(const char* name, const std::string& prefix, const PythonSearch& search) {
   if (prefix.empty() || search.in_environment(prefix + "/bin", {})) return {};
-  return fmt::format("VIRTUAL_ENV is '{}', which has no Python; '--python PATH' names one", prefix);
+  return fmt::format("{} is '{}', which has no Python; '--python PATH' names one", name, prefix);
 }
 
 /// The Python that may have been meant instead of one beside lrun. A path that was typed says what is meant, unless
@@ -223,17 +243,18 @@ std::string without_links(const std::string& path) {
 
 PythonChoice choose_python(const NamedPython& asked, const Environment& environment, const OwnCall& call,
                            const FileLook& files) {
+  const PythonSearch search(environment, call, files);
   const NamedPython by_variable{environment.get("PYTHON_EXEC").value_or(""), "PYTHON_EXEC"};
-  for (const NamedPython& named : {asked, by_variable}) {
+  const NamedPython by_module{environment.get("LRUN_MODULE_PYTHON").value_or(""), "python -m lrun"};
+  for (const NamedPython& named : {asked, by_variable, by_module}) {
     if (named.program.empty()) continue;
     const bool is_path = named.program.find('/') != std::string::npos;
     const std::string program = is_path ? absolute(named.program, call.folder) : named.program;
-    return {program, is_path ? program : std::string(), named.origin, true};
+    return {program, is_path ? program : std::string(), named.origin, true, search.is_there(program)};
   }
-  const PythonSearch search(environment, call, files);
   const std::string own = search.own_folder();
   const std::optional<FoundPython> beside = own.empty() ? std::nullopt : search.in_environment(own, "beside lrun");
-  const bool is_of_tool = beside && search.is_of_tool(own);
+  const bool is_of_tool = !own.empty() && search.is_of_tool(own);
   const std::vector<FoundPython> active = search.active();
   if (beside && !is_of_tool) return choice_of(*beside, other_than_beside(*beside, active, call, search));
   const std::optional<FoundPython> first = search.on_path(is_of_tool ? own : std::string());
@@ -241,9 +262,13 @@ PythonChoice choose_python(const NamedPython& asked, const Environment& environm
     const bool differs = first && !search.are_same(*first, active.front());
     return choice_of(active.front(), differs ? first : std::nullopt);
   }
-  if (is_of_tool && search.has_torch(own)) return choice_of(*beside, std::nullopt);
+  if (beside && search.has_other_packages(own)) return choice_of(*beside, std::nullopt);
   PythonChoice choice;
-  choice.warning = problem_of_active(environment, search);
+  choice.warning = problem_of("VIRTUAL_ENV", environment.get("VIRTUAL_ENV").value_or(""), search);
+  if (choice.warning.empty() && !is_of_tool && search.is_venv(own)) {
+    choice.warning = problem_of("lrun's own environment", folder_of(own), search);
+  }
+  choice.is_there = first.has_value();
   if (!first) return choice;
   choice.path = absolute(first->path(), call.folder);
   choice.program = search.is_first(*first) ? first->name : choice.path;

@@ -37,22 +37,23 @@ struct NamedPython {
 struct PythonChoice {
   std::string program = "python3";  ///< as workers start it: a path, or a name for PATH
   std::string path = {};            ///< where it is; empty: nowhere that lrun looks
-  std::string reason = "PATH";      ///< '--python', 'PYTHON_EXEC', 'beside lrun', 'VIRTUAL_ENV', 'CONDA_PREFIX', 'PATH'
-  bool is_named = false;            ///< by the user: --python, PYTHON_EXEC
-  std::string warning = {};         ///< about another one that may have been meant
+  std::string reason = "PATH";  ///< or '--python', 'PYTHON_EXEC', 'python -m lrun', 'beside lrun', 'VIRTUAL_ENV', …
+  bool is_named = false;        ///< by the user: one of the first three
+  bool is_there = true;         ///< on this host, and it may be executed
+  std::string warning = {};     ///< about another one that may have been meant
 
   bool operator==(const PythonChoice&) const = default;
 };
 
 /// Chooses in this order:
 ///
-/// 1. `asked`, then PYTHON_EXEC;
+/// 1. `asked`, then PYTHON_EXEC, then the one of 'python -m lrun', which is in LRUN_MODULE_PYTHON;
 /// 2. the one beside the lrun that was typed, else beside its file, in a virtual environment or one of conda;
 /// 3. the active environment: VIRTUAL_ENV or CONDA_PREFIX, of both the one that is first in PATH;
 /// 4. 'python3' of PATH, else 'python3.N', else 'python'.
 ///
 /// An environment that pipx, `uv tool` or `uvx` made for lrun alone holds no training program's packages. It counts
-/// after the active one, and only where torch was added to it; PATH is searched without it.
+/// after the active one, and only where other packages were added to it; PATH is searched without it.
 /// \param environment  of the workers
 PythonChoice choose_python(const NamedPython& asked, const Environment& environment, const OwnCall& call,
                            const FileLook& files);

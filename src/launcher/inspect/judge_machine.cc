@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes_text.h"
 #include "inspect/judge_python.h"
 #include "plan/busy_gpus.h"
 #include "remote/ssh.h"
@@ -24,11 +25,6 @@ constexpr std::uint64_t kEnoughLockedMemory = 1024 * kMiB;
 constexpr std::uint64_t kEnoughFiles = 4096;
 constexpr std::uint64_t kEnoughLogRoom = 100 * kMiB;
 constexpr std::int64_t kYear2024 = 1'704'067'200;
-
-std::string bytes_text(std::uint64_t bytes) {
-  if (bytes >= 1024 * kMiB) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1024.0 * kMiB));
-  return bytes >= kMiB ? fmt::format("{} MiB", bytes / kMiB) : fmt::format("{} KiB", bytes / 1024);
-}
 
 void judge_driver(const MachineFacts& facts, Findings& findings) {
   const GpuInventory& gpus = facts.machine_gpus;

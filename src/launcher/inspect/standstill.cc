@@ -54,17 +54,15 @@ std::string hint_about_others(const std::vector<StackGroup>& groups) {
 
 std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks& looks) {
   std::vector<RankPlace> places;
-  bool all_begin = true;
-  for (const StackGroup& group : groups) {
-    places.push_back({.place = group.place, .waits_for_others = true});
-    all_begin = all_begin && group.place.starts_with(kInitProcessGroup);
-  }
-  if (!all_begin) return hint_about_waiting(places);
-  if (looks.none_in_store) {
+  for (const StackGroup& group : groups) places.push_back({.place = group.place, .waits_for_others = true});
+  if (!std::all_of(groups.begin(), groups.end(), begins)) return hint_about_waiting(places);
+  if (const std::vector<int>& outside = looks.outside_store; !outside.empty()) {
+    const std::string ranks = outside.size() == looks.now.size() ? "no rank uses"
+                              : outside.size() == 1              ? ranks_text(outside) + " does not use"
+                                                                 : ranks_text(outside) + " do not use";
     return fmt::format(
-        "no rank uses this run's store ({}): remove from the program what sets MASTER_ADDR or MASTER_PORT, or "
-        "'init_method'",
-        looks.store_address);
+        "{} this run's store ({}): remove from the program what sets MASTER_ADDR or MASTER_PORT, or 'init_method'",
+        ranks, looks.store_address);
   }
   return fmt::format(
       "all {} ranks are there, and the program waits for more: leave 'world_size' out, or start as many with '-n'",
@@ -73,8 +71,10 @@ std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks
 
 }  // namespace
 
+bool begins(const StackGroup& group) { return group.place.starts_with(kInitProcessGroup); }
+
 bool has_rested(std::int64_t before, std::int64_t now) {
-  constexpr std::int64_t kLittle = 8;
+  constexpr std::int64_t kLittle = 3;
   return now >= before && now - before <= kLittle;
 }
 
@@ -103,7 +103,8 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
     return group.waits_for_others || group.example.has_ended() || is_stopped(group.example);
   });
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
-  return Standstill{std::move(groups), is_for_good, std::move(hint)};
+  const bool at_start = std::any_of(groups.begin(), groups.end(), begins);
+  return Standstill{std::move(groups), is_for_good, at_start, std::move(hint)};
 }
 
 }  // namespace lrun::launcher

@@ -10,27 +10,31 @@
 
 namespace lrun::launcher {
 
-/// True where a main thread with this activity, as of activity_of(), has rested in between: a loader's wait for its
-/// workers and a watchdog wake it now and then, and work does all the time.
+/// True where a main thread with this activity, as of activity_of(), has rested in between, a second or two: a loader's
+/// wait for its workers and a watchdog wake it now and then, and work does all the time.
 bool has_rested(std::int64_t before, std::int64_t now);
 
-/// The ranks of a launcher at two moments, some seconds apart, in which none printed anything.
+/// The ranks of a launcher at two moments, a second or two apart, in which none printed anything.
 struct TwoLooks {
   std::vector<StackSample> before;
-  std::vector<StackSample> now;    ///< of the same ranks
-  std::vector<int> busy{};         ///< ranks whose processes used processor time in between
-  bool whole_world = true;         ///< no rank of the run is elsewhere
-  bool none_in_store = false;      ///< no rank is connected to the run's store
-  std::string store_address = {};  ///< 'host:port' of that store
+  std::vector<StackSample> now;      ///< of the same ranks
+  std::vector<int> busy{};           ///< ranks whose processes used processor time in between
+  bool whole_world = true;           ///< no rank of the run is elsewhere
+  std::vector<int> outside_store{};  ///< ranks that are not connected to the run's store
+  std::string store_address = {};    ///< 'host:port' of that store
 };
 
 /// True where no rank moved in between. Pure.
 bool stand_still(const TwoLooks& looks);
 
+/// These wait for the others to begin.
+bool begins(const StackGroup& group);
+
 /// Ranks that wait for each other, while none of them moves.
 struct Standstill {
   std::vector<StackGroup> groups;
   bool is_for_good = true;  ///< false: a rank waits for something else than the others, and may go on
+  bool at_start = false;    ///< a rank waits for the others to begin, who may have data to fetch or a slow name service
   std::string hint;
 
   bool operator==(const Standstill&) const = default;

@@ -4,15 +4,19 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace lrun::launcher {
 namespace {
 
-/// The sockets whose other end is `port`, as their links in /proc/PID/fd read: 'socket:[4711]'.
-void add_sockets(const char* table, int port, std::set<std::string>& sockets) {
+/// The open connections whose other end is `port`, as their links in /proc/PID/fd read: 'socket:[4711]'.
+void add_sockets(const std::string& table, int port, std::set<std::string>& sockets) {
+  constexpr std::string_view kEstablished = "01";
   std::ifstream file(table);
   std::string line;
   std::getline(file, line);  // the heads of the columns
@@ -24,28 +28,29 @@ void add_sockets(const char* table, int port, std::set<std::string>& sockets) {
     int remote_port = 0;
     if (colon == std::string::npos) continue;
     std::from_chars(remote.data() + colon + 1, remote.data() + remote.size(), remote_port, 16);
-    if (remote_port == port && inode != "0") sockets.insert("socket:[" + inode + "]");
+    if (remote_port == port && state == kEstablished && inode != "0") sockets.insert("socket:[" + inode + "]");
   }
 }
 
-bool holds_one_of(const std::set<std::string>& sockets, pid_t pid) {
+bool is_connected(int port, pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
+  const std::filesystem::directory_iterator files(folder + "/fd", error);
+  if (error) return error != std::errc::no_such_file_or_directory;
+  std::set<std::string> sockets;
+  for (const char* const table : {"/net/tcp", "/net/tcp6"}) add_sockets(folder + table, port, sockets);
+  return std::any_of(begin(files), end(files), [&](const auto& entry) {
     const std::filesystem::path target = std::filesystem::read_symlink(entry.path(), error);
-    if (!error && sockets.contains(target.string())) return true;
-  }
-  return false;
+    return !error && sockets.contains(target.string());
+  });
 }
 
 }  // namespace
 
 std::vector<pid_t> connected_to(int port, const std::vector<pid_t>& pids) {
-  std::set<std::string> sockets;
-  add_sockets("/proc/net/tcp", port, sockets);
-  add_sockets("/proc/net/tcp6", port, sockets);
   std::vector<pid_t> connected;
   std::copy_if(pids.begin(), pids.end(), std::back_inserter(connected),
-               [&](pid_t pid) { return holds_one_of(sockets, pid); });
+               [port](pid_t pid) { return is_connected(port, pid); });
   return connected;
 }
 

@@ -129,6 +129,14 @@ std::string program_problem(const LaunchRequest& request, const ProgramFacts& pr
   return "PROGRAM '" + request.command.front() + "' does not exist: this run would fail with exit code 127";
 }
 
+/// The same of the Python that is to run PROGRAM.
+std::string python_problem(const LaunchRequest& request, const std::optional<PythonChoice>& python) {
+  const bool wrapped = wrapper_of(request.setup.wrappers, -1) != nullptr;
+  if (request.dry_run == DryRun::kNo || wrapped || !python || python->is_there) return {};
+  return fmt::format("Python '{}' ({}) cannot be executed here{}", python->program, python->reason,
+                     names_hosts(request) ? "; every host needs it" : ": this run would fail");
+}
+
 /// A variable or a file may name one for other programs.
 std::string problem_of_unused_python(const LaunchRequest& request) {
   if (request.python.source != Source::kFlag) return {};
@@ -154,6 +162,11 @@ void choose_preload(const LaunchRequest& request, LaunchPlan& plan) {
   plan.setup.preload = {};
 }
 
+/// torchrun's workers have no such folder.
+void choose_memory(const LaunchRequest& request, LaunchPlan& plan) {
+  if (request.compat == Compat::kTorchrun && !plan.setup.memory.given()) plan.setup.memory.value.bytes = 0;
+}
+
 void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.setup = in.request.setup;
   for (const Wrapper& wrapper : plan.setup.wrappers) check_ranks(wrapper.ranks, wrapper.origin, plan.world_size);
@@ -166,8 +179,10 @@ void prepare_workers(const Inputs& in, LaunchPlan& plan) {
   plan.argv = worker_command(in.request, in.program);
   plan.python = python_of(in.request, in.program);
   warn(plan, plan.python ? plan.python->warning : problem_of_unused_python(in.request));
+  warn(plan, python_problem(in.request, plan.python));
   add_local_rank(plan, in.request, plan.argv);  // needs isolate_gpus
   choose_preload(in.request, plan);
+  choose_memory(in.request, plan);
   keep_caches_on_node(in.environment, in.allocation.nodes.front(), plan);
   plan.seed = in.request.seed;
 }

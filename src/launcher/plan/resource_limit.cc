@@ -64,6 +64,8 @@ std::string amount_text(std::uint64_t amount) {
 
 }  // namespace
 
+std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_amount(text, true); }
+
 std::vector<std::string> resource_names() {
   std::vector<std::string> names;
   for (const Resource& resource : kResources) names.emplace_back(resource.name);

@@ -32,6 +32,9 @@ std::string resource_name(int resource);
 /// The resource called 'nofile', 'NOFILE' or 'RLIMIT_NOFILE'.
 std::optional<int> find_resource(std::string_view name);
 
+/// Reads a number of bytes: a whole number, with K, M, G or T behind it, or 'unlimited'. Empty for any other text.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
 /// Reads SOFT or SOFT:HARD: whole numbers, with K, M, G or T behind those that count bytes, or 'unlimited'. Empty for
 /// any other text, and where SOFT is above HARD.
 std::optional<ResourceLimit> parse_limit(int resource, std::string_view text);

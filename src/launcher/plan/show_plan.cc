@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes_text.h"
 #include "base/shell_words.h"
 #include "base/split.h"
 #include "base/whole_number.h"
@@ -142,6 +143,13 @@ std::string setup_rows(const WorkerSetup& setup) {
   for (const ResourceLimit& limit : setup.limits) text += row("limit", text_of(limit), limit.origin);
   if (setup.core_dumps) text += row("core dumps", "as large as the hard limit allows", "--core");
   if (setup.preload.given()) text += row("preload", setup.preload.value, setup.preload.origin);
+  if (setup.memory.given()) {
+    const std::optional<std::uint64_t>& bytes = setup.memory.value.bytes;
+    const std::string limit = bytes == 0                           ? "none"
+                              : bytes == ResourceLimit::kUnlimited ? "unlimited"
+                                                                   : bytes_text(*bytes);
+    text += row("memory folder", limit, setup.memory.origin);
+  }
   if (setup.debug_rank.given()) {
     text += row("debugger", "on this terminal, for rank " + std::to_string(setup.debug_rank.value),
                 setup.debug_rank.origin);

@@ -64,6 +64,7 @@ void blank_the_undecided(Json& environment, const LaunchPlan& plan, const KnownM
   for (const char* const name : {"MASTER_ADDR", "HOROVOD_GLOO_RENDEZVOUS_ADDR"}) {
     if (master.address.empty() && environment.contains(name)) environment[name] = nullptr;
   }
+  if (plan.setup.memory.value.has_folder()) environment["LRUN_MEMORY_DIR"] = nullptr;
   if (plan.log_dir.value != "/dev/null") environment["TORCHELASTIC_ERROR_FILE"] = nullptr;
 }
 
@@ -123,6 +124,7 @@ Json json_of(const WorkerSetup& setup) {
           {"core_dumps", setup.core_dumps},
           {"wrappers", std::move(wrappers)},
           {"preload", setup.preload.given() ? Json(setup.preload.value) : Json()},
+          {"memory_dir", setup.memory.value.bytes ? Json(*setup.memory.value.bytes) : Json()},
           {"debug_rank", setup.debug_rank.given() ? Json(setup.debug_rank.value) : Json()}};
 }
 

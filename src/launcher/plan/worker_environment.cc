@@ -52,7 +52,7 @@ constexpr std::string_view kForeignPrefixes[] = {"OMPI_COMM_WORLD_", "MV2_COMM_W
 /// Variables of the launcher, or of an lrun that this one runs inside.
 constexpr std::string_view kPrivate[] = {"LRUN_JOB_SECRET",      "LRUN_ETCD_USER",   "LRUN_SRUN_PORT",
                                          "LRUN_OUTCOME_TOKEN",   "LRUN_PROGRESS_FD", "LRUN_LAUNCH_CALL",
-                                         "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER"};
+                                         "LRUN_NTASKS_PER_NODE", "LRUN_SRUN_FOLDER", "LRUN_MODULE_PYTHON"};
 
 bool is_in(std::string_view name, const auto& names) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -150,6 +150,7 @@ WorkerEnvironment::Variables shared_variables(const LaunchPlan& plan, const Node
   variables.emplace_back("LRUN_ACCELERATOR", text_of(plan.accelerator.value));
   variables.emplace_back("LRUN_NUM_NODES", nodes);
   variables.emplace_back("LRUN_PROCESS_GROUP_BACKEND", text_of(plan.process_group_backend.value));
+  if (!facts.memory_folder.empty()) variables.emplace_back("LRUN_MEMORY_DIR", facts.memory_folder);
   if (plan.seed.value) variables.emplace_back("LRUN_SEED", std::to_string(*plan.seed.value));
   if (plan.strategy.value == Strategy::kTpu) add_shared_tpu_variables(variables, plan, node, base);
   if (plan.strategy.value == Strategy::kDeepspeed) {
@@ -225,7 +226,9 @@ WorkerEnvironment::WorkerEnvironment(const LaunchPlan& plan, const NodePlan& nod
     if (is_horovod_ && find_in(name, kHorovodContract) != nullptr) continue;  // added with the contract below
     const Strategy strategy = plan.strategy.value;
     const bool unwanted = is_unwanted(name, base, strategy) && !is_wanted(plan.setup.environment, name);
-    if (unwanted || (name == "LRUN_SEED" && !plan.seed.value)) {
+    const bool is_of_outer_run =
+        (name == "LRUN_SEED" && !plan.seed.value) || (name == "LRUN_MEMORY_DIR" && facts.memory_folder.empty());
+    if (unwanted || is_of_outer_run) {
       removed_.push_back(name);
     } else if (!is_contract(name, strategy)) {
       shared_.push_back(entry_of(name, value));

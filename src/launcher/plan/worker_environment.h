@@ -66,6 +66,9 @@ inline constexpr ContractVariable kContract[] = {
     {"LRUN_PROGRESS_FD", ContractVariable::Scope::kRank,
      "descriptor and offset of memory where liblrun reports each step, as in '3:64'; under torchrun's name only with "
      "--hang-timeout"},
+    {"LRUN_MEMORY_DIR", ContractVariable::Scope::kNode,
+     "a folder in memory that outlives the workers and not the run; absent with --memory-dir 0, under torchrun's "
+     "name, and where /dev/shm cannot be used"},
     {"LRUN_SEED", ContractVariable::Scope::kRun, "the seed; absent when none was given"},
     {"CROSS_RANK", ContractVariable::Scope::kNode, "NODE_RANK under DeepSpeed's name", Strategy::kDeepspeed},
     {"CROSS_SIZE", ContractVariable::Scope::kRun, "nodes of the run under DeepSpeed's name", Strategy::kDeepspeed},
@@ -95,6 +98,7 @@ struct RunFacts {
   std::string master_addr;  ///< from the rendezvous; empty: the plan's
   int restart_count = 0;
   std::string error_file_directory;  ///< '<log dir>/<run>/attempt_0'; empty: no log files
+  std::string memory_folder = {};    ///< for LRUN_MEMORY_DIR; empty: there is none
   // Only for Horovod:
   std::map<int, int> nodes_by_workers = {};    ///< the number of nodes by their number of workers; empty: the plan's
   std::map<int, int> earlier_by_workers = {};  ///< the same for the nodes before this one
@@ -110,8 +114,8 @@ struct RunFacts {
 /// LRUN_DEVICES has one entry for each device of the process, separated by commas, without blanks: 'cpu', or 'cuda:N'
 /// where N counts the GPUs that the process sees (after CUDA_VISIBLE_DEVICES). Rank variables of other launchers
 /// (SLURM_PROCID, OMPI_COMM_WORLD_RANK, PMI_RANK, …) would contradict ours and are removed; variables of the job stay.
-/// LRUN_JOB_SECRET, LRUN_ETCD_USER, LRUN_SRUN_PORT, LRUN_SRUN_FOLDER, LRUN_NTASKS_PER_NODE and the variables of an lrun
-/// around this one never reach a worker.
+/// LRUN_JOB_SECRET, LRUN_ETCD_USER, LRUN_SRUN_PORT, LRUN_SRUN_FOLDER, LRUN_NTASKS_PER_NODE, LRUN_MODULE_PYTHON and the
+/// variables of an lrun around this one never reach a worker.
 class WorkerEnvironment {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;

@@ -3,12 +3,15 @@
 #include "remote/ssh.h"
 
 #include <fmt/format.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <string_view>
 
 #include "base/shell_words.h"
+#include "base/signal_names.h"
 #include "base/split.h"
 #include "process/exit_codes.h"
 
@@ -84,6 +87,12 @@ std::vector<std::string> ssh_to(const std::vector<std::string>& ssh, const Host&
   return command;
 }
 
+std::string processor_here() {
+  utsname names{};
+  (void)::uname(&names);
+  return names.machine;
+}
+
 }  // namespace
 
 std::vector<std::string> ssh_command(const std::vector<std::string>& ssh, const Host& host, const std::string& lrun,
@@ -108,10 +117,11 @@ std::vector<std::string> ssh_copy_command(const std::vector<std::string>& ssh, c
       R"sh({{ [ "$(wc -c <"$d/lrun")" -eq {0} ] && chmod 700 "$d/lrun"; }} 2>/dev/null || )sh"
       R"sh({{ echo "the copy of lrun in '$d' is not whole" >&2; exit 1; }}; )sh"
       R"sh("$d/lrun" {4}; s=$?; )sh"
+      R"sh([ $s -ne 126 ] || [ "$(uname -m)" = {5} ] || {{ echo "its processor is $(uname -m), and this lrun is for {5}" >&2; exit 1; }}; )sh"
       R"sh([ $s -ne 126 ] || {{ echo "the copy of lrun in '$d' cannot be executed" >&2; exit 1; }}; )sh"
       R"sh([ $s -ne 127 ] || {{ echo "the copy of lrun in '$d' cannot be started: that host lacks glibc" >&2; exit 1; }}; )sh"
       R"sh(exit $s)sh",
-      bytes, pieces, kPiece, bytes - pieces * kPiece, word);
+      bytes, pieces, kPiece, bytes - pieces * kPiece, word, processor_here());
   command.push_back("exec sh -c " + quoted_for_shell(script));
   return command;
 }
@@ -133,6 +143,10 @@ std::string ssh_failure_text(int exit_code, const std::string& last_line, const 
   if (exit_code == kExitNotFound) return fmt::format("no '{}' on that host", lrun);
   if (exit_code == kExitNotExecutable) return fmt::format("'{}' cannot be executed there", lrun);
   if (!last_line.empty()) return last_line;
+  constexpr int kFirstSignal = 128;
+  if (const int number = exit_code - kFirstSignal; number > 0 && number < SIGRTMIN) {
+    return fmt::format("'{}' died of {} there", lrun, signal_name(number));
+  }
   return fmt::format("ssh ended with status {}", exit_code);
 }
 

@@ -24,6 +24,10 @@ struct StartAdvice {
 };
 constexpr StartAdvice kAdvice[] = {
     {"cannot execute '", "hosts are reached with ssh: install it here, or name another command with '--ssh'"},
+    {"lacks glibc", "lrun needs glibc 2.28 or newer there (not Alpine)"},
+    {"version `GLIBC", "that host's glibc is older than this lrun's: an lrun of './dev release' needs 2.28"},
+    {"its processor is", "install lrun for that processor there, and leave '--copy' out"},
+    {"died of SIG", "install lrun anew on that host, or use '--copy'"},
     {"the copy of lrun", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"mktemp", "set TMPDIR on that host to a directory that has room and whose programs may be executed"},
     {"is not there", "'--copy' copies lrun to hosts that lack it"},

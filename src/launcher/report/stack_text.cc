@@ -272,7 +272,7 @@ std::string to_json_within(LauncherStacks stacks, std::size_t most) {
                                   {"count", stacks.ranks},
                                   {"problem", shortened(stacks.problem, kMostColumns)},
                                   {"still_ms", stacks.still_ms},
-                                  {"in_store", stacks.in_store},
+                                  {"outside_store", stacks.outside_store},
                                   {"ranks", ranks}});
     if (text.size() <= most || stacks.samples.empty()) return text;
     if (most_frames == 1) stacks.samples.resize(stacks.samples.size() / 2);
@@ -291,7 +291,7 @@ std::optional<LauncherStacks> launcher_stacks_from_json(std::string_view text) {
                           .samples = *std::move(samples),
                           .problem = json.at("problem").get<std::string>(),
                           .still_ms = json.value("still_ms", std::int64_t{0}),  // a head of an older lrun lacks it
-                          .in_store = json.value("in_store", true)};
+                          .outside_store = json.value("outside_store", std::vector<int>())};
     for (StackSample& sample : stacks.samples) sample.host = stacks.host;
     return stacks;
   } catch (const nlohmann::json::exception&) {

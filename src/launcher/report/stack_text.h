@@ -33,9 +33,9 @@ struct LauncherStacks {
   pid_t pid = 0;  ///< of lrun there
   int ranks = 0;  ///< that it has; there may be fewer samples than that
   std::vector<StackSample> samples = {};
-  std::string problem = {};   ///< why it has no samples; empty: it has
-  std::int64_t still_ms = 0;  ///< of an answer to kStandstillWords: so long have its ranks stood still
-  bool in_store = true;       ///< the same: a rank is connected to the run's store
+  std::string problem = {};             ///< why it has no samples; empty: it has
+  std::int64_t still_ms = 0;            ///< of an answer to kStandstillWords: so long have its ranks stood still
+  std::vector<int> outside_store = {};  ///< the same: those that are not connected to the run's store
 
   bool operator==(const LauncherStacks&) const = default;
 };

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/bytes_text.h"
 #include "base/duration.h"
 #include "base/nearest.h"
 #include "report/status_text.h"
-#include "verdict/explain.h"
 
 namespace lrun::launcher {
 namespace {

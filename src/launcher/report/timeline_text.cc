@@ -6,12 +6,12 @@
 #include <limits>
 #include <utility>
 
+#include "base/bytes_text.h"
 #include "base/duration.h"
 #include "base/rank_list.h"
 #include "logs/terminal_text.h"
 #include "report/status_text.h"
 #include "report/timeline.h"
-#include "verdict/explain.h"
 
 namespace lrun::launcher {
 namespace {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cluster/slurm.h"
+#include "inspect/process_look.h"
 #include "inspect/store_clients.h"
 #include "plan/horovod_environment.h"
 #include "plan/worker_command.h"
@@ -73,10 +74,12 @@ std::optional<StartFailure> Attempt::start() {
     null_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (null_) common.standard_input = null_.get();
   }
+  surroundings_.guard.memory().make_again();
   RunFacts facts{.master_port = membership_.master_port,
                  .master_addr = membership_.master_addr,
                  .restart_count = membership_.attempt,
-                 .error_file_directory = surroundings_.names_error_files ? files_.path().string() : std::string()};
+                 .error_file_directory = surroundings_.names_error_files ? files_.path().string() : std::string(),
+                 .memory_folder = surroundings_.guard.memory().path()};
   if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   common.shared_environment = environment.shared();
@@ -198,11 +201,11 @@ std::vector<RankProcess> Attempt::running() const {
   return alive;
 }
 
-std::vector<int> Attempt::without_connection(int store_port) const {
-  const std::vector<RankProcess> processes = running();
+std::vector<int> Attempt::without_connection() const {
+  std::vector<RankProcess> processes = running();
   std::vector<pid_t> pids;
-  for (const RankProcess& process : processes) pids.push_back(process.pid);
-  const std::vector<pid_t> connected = connected_to(store_port, pids);
+  for (RankProcess& process : processes) pids.emplace_back(process.pid = working_process(process.pid));
+  const std::vector<pid_t> connected = connected_to(membership_.master_port, pids);
   std::vector<int> ranks;
   for (const RankProcess& process : processes) {
     if (std::find(connected.begin(), connected.end(), process.pid) == connected.end()) ranks.push_back(process.rank);

@@ -84,8 +84,8 @@ class Attempt {
   [[nodiscard]] std::vector<RankProcess> processes() const;
   /// The workers that have not ended.
   [[nodiscard]] std::vector<RankProcess> running() const;
-  /// Ranks of running workers that have no connection to `store_port`.
-  [[nodiscard]] std::vector<int> without_connection(int store_port) const;
+  /// Ranks of running workers that have no connection to the run's store.
+  [[nodiscard]] std::vector<int> without_connection() const;
 
   /// The rank whose process, or a process below it, has this pid. Empty when there is none, and from the second call
   /// for the same rank on.

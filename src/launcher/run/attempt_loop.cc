@@ -179,7 +179,6 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
                                                             .sink = run_.job_sink,
                                                             .look = run_.look,
                                                             .launcher = run_.guard.pid(),
-                                                            .outside = [this] { return missing_ranks(); },
                                                             .ask = run_.ask_of_standstill});
   }
   run_.limits.begin_attempt([this] { return missing_ranks(); });
@@ -229,7 +228,7 @@ LauncherStacks AttemptLoop::standing_still() const {
 std::vector<int> AttemptLoop::missing_ranks() const {
   if (is_horovod(run_.plan)) return run_.store.ranks_unseen_by_horovod(run_.plan.world_size);
   if (run_.store.has_seen(attempt_->workers().size())) return {};
-  return attempt_->without_connection(attempt_->membership().master_port);
+  return attempt_->without_connection();
 }
 
 void AttemptLoop::attempt_started() {

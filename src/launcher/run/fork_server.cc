@@ -86,7 +86,10 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   channel_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
   const Fd archive = memory_with(stored_zip("sitecustomize.py", kForkServerText));
-  const Pipe pipe = make_pipe();  // Python asks once whether its streams can seek, and those of ranks are pipes, mostly
+  // Python asks once whether its streams can seek, and those of ranks are pipes, mostly. A module that reads meets the
+  // end.
+  const Pipe pipe = make_pipe();
+  const Fd input = std::move(make_pipe().read);
   const std::array<int, 2> extras{theirs.get(), archive.get()};
   std::vector<std::string> probe = parts_of_python(order_.argv).python;
   probe.insert(probe.end(), {"-c", "pass"});
@@ -94,7 +97,7 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   const std::vector<char*> argv = argument_pointers(probe);
   const std::vector<char*> envp = argument_pointers(environment);
   SpawnRequest request{.path = order_.path.c_str(), .argv = argv.data(), .envp = envp.data()};
-  request.standard_input = pipe.read.get();
+  request.standard_input = input.get();
   request.standard_output = request.standard_error = pipe.write.get();
   if (!order_.folder.empty()) request.folder = order_.folder.c_str();
   request.limits = order_.limits;
@@ -110,27 +113,36 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   readable_ = loop.on_readable(channel_.get(), [this] { receive(); });
 }
 
-ForkServer::~ForkServer() { end(); }
+ForkServer::~ForkServer() {
+  if (!events_.ready) {  // it listens, and writes what it has learned
+    channel_.reset();
+    (void)child_->wait_until_ended(kEndLimit);
+  }
+  end();
+}
 
 /// The first hello comes from a Python with a program that does nothing, the second from the one with the user's.
 void ForkServer::receive() {
   using enum ForkServerAnswer::Kind;
   const std::optional<ForkServerAnswer> answer = next_answer(Duration::zero());
-  if (!answer) return settle(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : "the interpreter has ended");
-  if (answer->kind == kReady) return settle("");
-  if (answer->kind == kUnfit) return settle(answer->text);
+  if (!answer) return give_up(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : "the interpreter has ended");
+  if (answer->kind == kReady) return settle().ready(answer->text);
+  if (answer->kind == kUnfit) return give_up(answer->text);
   ++hellos_;
-  std::vector<std::string> fields{order_.modules, std::to_string(::getpid()), search_path_in(order_.environment),
-                                  order_.path};
+  std::vector<std::string> fields{order_.modules, order_.learned, std::to_string(::getpid()),
+                                  search_path_in(order_.environment), order_.path};
   fields.insert(fields.end(), order_.argv.begin(), order_.argv.end());
-  if (answer->kind != kHello || hellos_ > 2 || !send(fields, {})) settle("the interpreter has sent something else");
+  if (answer->kind != kHello || hellos_ > 2 || !send(fields, {})) give_up("the interpreter has sent something else");
 }
 
-/// \param why  no rank can be forked; empty: ready
-void ForkServer::settle(const std::string& why) {
+ForkServer::Events ForkServer::settle() {
   readable_.cancel();
-  const Events events = std::exchange(events_, {});
-  if (why.empty()) return events.ready();
+  return std::exchange(events_, {});
+}
+
+/// \param why  no rank can be forked
+void ForkServer::give_up(const std::string& why) {
+  const Events events = settle();
   end();
   events.unfit(why);
 }

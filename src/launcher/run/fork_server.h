@@ -21,21 +21,22 @@ class ForkServer {
   struct Order {
     std::string path;                      ///< of Python, already found
     std::vector<std::string> argv;         ///< the command of a rank
-    std::string modules;                   ///< to import, separated by commas
+    std::string modules;                   ///< to import, separated by commas; 'auto': what earlier runs imported
+    std::string learned;                   ///< the folder in which that is kept
     std::vector<std::string> environment;  ///< NAME=VALUE, while they are imported
     std::string folder;                    ///< to start in; empty: this process's
     std::vector<ProcessLimit> limits;      ///< of the ranks, which inherit them
   };
   /// One of them is called by the loop, once.
   struct Events {
-    std::function<void()> ready;
+    std::function<void(const std::string& note)> ready;
     std::function<void(const std::string& why)> unfit;  ///< no rank can be forked
   };
 
   /// Begins to import.
   /// \throws std::system_error  the Python cannot be executed, no descriptors are left, or there are no pidfds.
   ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaults, Events events);
-  /// Kills it; ranks live on.
+  /// Ends it, which takes half a second at most; ranks live on.
   ~ForkServer();
   ForkServer(const ForkServer&) = delete;
   ForkServer& operator=(const ForkServer&) = delete;
@@ -52,7 +53,8 @@ class ForkServer {
 
  private:
   void receive();
-  void settle(const std::string& why);
+  [[nodiscard]] Events settle();
+  void give_up(const std::string& why);
   bool send(const std::vector<std::string>& fields, std::vector<int> descriptors) const;
   [[nodiscard]] std::optional<ForkServerAnswer> next_answer(Duration limit) const;
   void end();

@@ -15,31 +15,143 @@ CHANNEL = 3
 ARCHIVE = "/proc/self/fd/4"
 STAGE = "LRUN_FORK_SERVER"
 MOST_OUTPUT = 1 << 20  # bytes that imports print
+MOST_LEARNED = 1 << 20  # bytes of a list of modules
 GO = b"g"
 NAME_FILE = "/proc/self/comm"  # as top shows it
+STANDARD_LIBRARY = os.path.dirname(os.__file__)
+IS_OF_PACKAGES = {STANDARD_LIBRARY: True, f"{STANDARD_LIBRARY}/lib-dynload": True}  # by folder
 
 
 class Imported:
-    """What the imports have left for each rank: the lines that they printed, and changes of variables."""
+    """What the imports have left for each rank: the lines that they printed, and changes of variables. With `learned`,
+    local rank 0 adds to that list."""
 
-    def __init__(self, output, changes):
+    def __init__(self, output, changes, learned):
         self.output = output
         self.changes = changes
+        self.learned = learned
 
 
 class Unfit(Exception):
     """The reason why no rank can be forked from here."""
 
 
+class Learned:
+    """The modules that the first worker of earlier runs has imported: a file with 'NAME<tab>FILE' a line, in their order, and
+    '!NAME' for one that no rank may inherit. The worker notes them in memory that it shares with this process."""
+
+    def __init__(self, path):
+        import mmap
+
+        self.path = path
+        self.noted = mmap.mmap(-1, MOST_LEARNED)
+        self.saved = 0  # bytes of it
+
+    def lines(self):
+        """None of a file that is not this user's."""
+        import stat
+
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return []
+        with os.fdopen(fd, "rb") as file:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                return []
+            return file.read(MOST_LEARNED).decode("utf-8", "replace").splitlines()
+
+    def modules(self):
+        """Pairs of name and file, without what is unfit."""
+        lines = self.lines()
+        unfit = tuple(line[1:] + "." for line in lines if line.startswith("!"))
+        pairs = (line.split("\t") for line in lines if line.count("\t") == 1)
+        return [(name, file) for name, file in pairs if is_name(name) and not (name + ".").startswith(unfit)]
+
+    def size(self):
+        """Of what was noted, in bytes."""
+        return int.from_bytes(self.noted[:4], "little")
+
+    def note(self, name, file):
+        """Of the worker."""
+        size = self.size()
+        line = f"{name}\t{file}\n".encode("utf-8", "replace")
+        if is_name(name) and 4 + size + len(line) <= MOST_LEARNED:
+            self.noted[4 + size : 4 + size + len(line)] = line
+            self.noted[:4] = (size + len(line)).to_bytes(4, "little")
+
+    def save(self, *more):
+        """Adds what was noted, and these lines. What cannot be written is not learned."""
+        size = self.size()
+        if size == self.saved and not more:
+            return  # a restart does not wait for a file system
+        self.saved = size
+        noted = self.noted[4 : 4 + size].decode("utf-8", "replace").splitlines()
+        before = self.lines()
+        lines = [*dict.fromkeys([*before, *more, *noted])]
+        if lines == before:
+            return
+        part = f"{self.path}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self.path), 0o700, exist_ok=True)
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(fd, "wb") as file:
+                file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace")[:MOST_LEARNED])
+            os.rename(part, self.path)
+        except OSError:
+            pass
+
+
+class Learner:
+    """A finder that finds nothing, and notes the installed modules that are imported. Of a process, not of its forks."""
+
+    def __init__(self, learned):
+        self.learned = learned
+        self.own_pid = os.getpid()
+        self.last = ""
+
+    def find_spec(self, name, path=None, target=None):
+        if os.getpid() == self.own_pid:
+            self.settle()
+            self.last = name
+        return None
+
+    def settle(self):
+        """What was looked for last is imported by now, or was only looked for."""
+        name, self.last = self.last, ""
+        file = getattr(getattr(sys.modules.get(name), "__spec__", None), "origin", None)
+        try:
+            if isinstance(file, str) and file.startswith("/") and is_installed(name, file):
+                self.learned.note(name, file)
+        except OSError:
+            pass  # a folder that nobody may list, or an archive
+
+
+def is_name(text):
+    return text.rpartition(".")[2] != "__main__" and all(part.isidentifier() for part in text.split("."))
+
+
+def is_installed(name, file):
+    """In the standard library, or beside the descriptions of packages; any other module is the user's, who may change it."""
+    folder = file
+    for _ in range(name.count(".") + (2 if file.endswith("/__init__.py") else 1)):
+        folder = os.path.dirname(folder)
+    if folder not in IS_OF_PACKAGES:
+        IS_OF_PACKAGES[folder] = any(entry.endswith(".dist-info") for entry in os.listdir(folder))
+    return IS_OF_PACKAGES[folder]
+
+
 def answer(channel, kind, text=""):
     channel.send((kind + text).encode("utf-8", "replace")[:500])
 
 
-def receive(channel):
+def receive(channel, learned=None):
     """The fields of the next request, and its descriptors. Without a launcher this process ends."""
     import socket
 
     byte, fds, _, _ = socket.recv_fds(channel, 1, 8)
+    if learned:
+        learned.save()
     if not byte:
         os._exit(0)
     with open(fds[0], "rb") as request:
@@ -68,12 +180,48 @@ def import_own_sitecustomize():
             raise
 
 
-def import_all(names):
+def list_of(folder, argv):
+    """Of this program in this environment of this Python."""
+    import zlib
+
+    program = sys.argv[0]
+    if program not in ("-c", "-m"):
+        program = os.path.realpath(program)
+    elif program in argv:
+        program = argv[argv.index(program) + 1] + "\0" + os.getcwd()
+    key = "\0".join((sys.prefix, sys.version, program)).encode("utf-8", "replace")
+    return Learned(f"{folder}/{zlib.crc32(key):08x}")
+
+
+def import_all(names, learned):
     try:
         import_own_sitecustomize()
     except Exception as error:
         raise Unfit(f"its 'sitecustomize' fails: {type(error).__name__}: {error}") from error
-    import_modules(names)
+    import_modules(names, learned)
+
+
+def import_learned(learned):
+    """Those that are found where they were, one by one."""
+    import importlib.util
+
+    known = open_files()
+    for name, file in learned.modules():
+        parent = name.rpartition(".")[0]
+        if name in sys.modules or (parent and parent not in sys.modules):
+            continue
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, AttributeError, ValueError):
+            continue  # its package is another one now
+        if spec is None or spec.origin != file:
+            continue
+        try:
+            import_module(name)
+            check_fitness(known)
+        except Unfit as error:
+            learned.save(f"!{name}")
+            raise Unfit(f"{error}; the next run leaves '{name}' out") from error
 
 
 def changes_since(before):
@@ -83,25 +231,31 @@ def changes_since(before):
     return {**changed, **dict.fromkeys(before.keys() - now.keys())}
 
 
-def import_modules(names):
-    """As the program itself would do it."""
+def import_module(name):
     import importlib
 
+    own_pid = os.getpid()
+    try:
+        importlib.import_module(name)
+    except BaseException as error:
+        lines = str(error).splitlines()
+        text = type(error).__name__ + (f": {lines[0]}" if lines else "")
+        raise Unfit(f"'{name}' cannot be imported: {text}") from error
+    finally:
+        if os.getpid() != own_pid:
+            os._exit(0)  # a copy of this process, which the module has made
+
+
+def import_modules(names, learned):
+    """As the program itself would do it."""
     program = sys.argv[0]
     folder = os.getcwd() if program in ("-c", "-m") else os.path.dirname(os.path.realpath(program))
-    own_pid = os.getpid()
     first = [] if getattr(sys.flags, "safe_path", False) else [folder]
     sys.path[:0] = first
     for name in names:
-        try:
-            importlib.import_module(name)
-        except BaseException as error:
-            lines = str(error).splitlines()
-            text = type(error).__name__ + (f": {lines[0]}" if lines else "")
-            raise Unfit(f"'{name}' cannot be imported: {text}") from error
-        finally:
-            if os.getpid() != own_pid:
-                os._exit(0)  # a copy of this process, which the module has made
+        import_module(name)
+    if learned:
+        import_learned(learned)
     for entry in first:
         if entry in sys.path:
             sys.path.remove(entry)
@@ -135,13 +289,37 @@ def printed_by(function):
     return texts
 
 
-def check_fitness():
-    """A fork has none of the threads and children, and shares what the descriptors have: ranks would hang or fail."""
-    threads = len(os.listdir("/proc/self/task")) - 1
+def open_files():
+    """The numbers of its descriptors."""
+    folder = "/proc/self/fd"
+    return {number for number in os.listdir(folder) if os.path.lexists(f"{folder}/{number}")}  # not that of the list itself
+
+
+def other_threads():
+    return len(os.listdir("/proc/self/task")) - 1
+
+
+def fork_for_nothing():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python 3.12 warns of threads
+        copy = os.fork()
+    if copy == 0:
+        os._exit(0)
+    os.waitpid(copy, 0)
+
+
+def check_fitness(known=()):
+    """A fork has none of the threads and children, and shares what the descriptors have, but for those that are known:
+    ranks would hang or fail. Some libraries end their threads before a fork, and start them again when they are needed."""
+    if other_threads() > 0:
+        fork_for_nothing()
+    threads = other_threads()
     if threads > 0:
         raise Unfit(f"its import has left {threads} thread{'s' if threads > 1 else ''} running")
-    for number in sorted(map(int, os.listdir("/proc/self/fd"))):
-        if number > CHANNEL and os.path.lexists(f"/proc/self/fd/{number}"):  # not that of the list itself
+    for number in sorted(map(int, open_files() - set(known))):
+        if number > CHANNEL:
             raise Unfit(f"its import has left '{os.readlink(f'/proc/self/fd/{number}')}' open")
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -231,13 +409,15 @@ def tie_to(launcher):
         os._exit(127)
 
 
-def begin_program(output):
+def begin_program(imported):
     """What each process has of its own after its imports: the buffering that fits its descriptors, the lines that the
     imports print, and seeds from the system. os.fork() has given 'random' one."""
+    import atexit
+
     stdout = sys.__stdout__
     if stdout is not None and not stdout.write_through:
         stdout.reconfigure(line_buffering=os.isatty(1))
-    for target, text in enumerate(output, 1):
+    for target, text in enumerate(imported.output, 1):
         try:
             while text:
                 text = text[os.write(target, text) :]
@@ -248,6 +428,10 @@ def begin_program(output):
         numpy_random.seed()
     if hasattr(torch, "default_generator"):
         torch.default_generator.seed()
+    if imported.learned and os.environ.get("LOCAL_RANK") == "0":
+        learner = Learner(imported.learned)
+        sys.meta_path.insert(0, learner)
+        atexit.register(learner.settle)
 
 
 def read_name():
@@ -271,7 +455,7 @@ def run_rank(fields, fds, up, go, launcher, imported):
         os._exit(127)  # the server was ended, and the launcher does not wait for this rank
     os.close(go[0])
     tie_to(launcher)
-    begin_program(imported.output)
+    begin_program(imported)
 
 
 def fork_rank(fields, fds, launcher, imported):
@@ -301,7 +485,7 @@ def fork_rank(fields, fds, launcher, imported):
 def serve(channel, launcher, imported):
     """Returns in each rank."""
     while True:
-        forked = fork_rank(*receive(channel), launcher, imported)
+        forked = fork_rank(*receive(channel, imported.learned), launcher, imported)
         if forked is None:
             channel.detach()
             return
@@ -322,7 +506,7 @@ def main():
     channel = socket.socket(fileno=CHANNEL)
     try:
         answer(channel, "H")
-        (modules, launcher, pythonpath, program, *argv), _ = receive(channel)
+        (modules, folder, launcher, pythonpath, program, *argv), _ = receive(channel)
         launcher = int(launcher)
         if os.getppid() != launcher:
             raise Unfit("this Python is started by another program")
@@ -330,7 +514,9 @@ def main():
             os.execve(program, argv, {**os.environ, STAGE: "serve"})
         leave_archive(pythonpath)
         before = os.environb.copy()
-        output = printed_by(lambda: import_all(modules.decode().split(",")))
+        names = modules.decode().split(",")
+        learned = list_of(os.fsdecode(folder), [os.fsdecode(word) for word in argv]) if "auto" in names else None
+        output = printed_by(lambda: import_all([name for name in names if name != "auto"], learned))
         changes = changes_since(before)
         check_fitness()
         own_name = read_name()
@@ -339,12 +525,13 @@ def main():
         atexit.register(gc.unfreeze)  # else a rank would not finalise what its program has made, such as open files
         gc.freeze()
         merge_pages()
-        answer(channel, "R")
+        is_first = learned and not learned.modules()
+        answer(channel, "R", "the next run imports what this one's first worker does" if is_first else "")
     except BaseException as error:
         answer(channel, "U", str(error) or type(error).__name__)
         os._exit(1)
     try:
-        serve(channel, launcher, Imported(output, changes))
+        serve(channel, launcher, Imported(output, changes, learned))
         write_name(own_name)
     except BaseException:
         os._exit(1)  # the launcher sees the end of the socket

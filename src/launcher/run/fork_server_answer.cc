@@ -11,11 +11,11 @@ std::optional<ForkServerAnswer> parse_fork_server_answer(std::string_view bytes)
   const std::string_view text = bytes.substr(1);
   switch (answer.kind) {
     case kHello:
-    case kReady:
       return text.empty() ? std::optional(answer) : std::nullopt;
     case kForked:
       answer.pid = whole_number<pid_t>(text).value_or(0);
       return answer.pid > 0 ? std::optional(answer) : std::nullopt;
+    case kReady:
     case kUnfit:
       answer.text = text;
       return answer;

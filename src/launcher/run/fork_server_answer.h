@@ -12,7 +12,7 @@ namespace lrun::launcher {
 struct ForkServerAnswer {
   enum class Kind : char {
     kHello = 'H',  ///< the Python runs lrun's file, and asks what to do
-    kReady = 'R',  ///< the modules are imported
+    kReady = 'R',  ///< the modules are imported: `text` is a note for the user, or empty
     kUnfit = 'U',  ///< no rank can be forked: `text` says why
     kForked = 'P'  ///< a rank: `pid`
   };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -21,6 +22,7 @@
 #include "plan/rendezvous_request.h"
 #include "process/exit_codes.h"
 #include "process/guard.h"
+#include "process/memory_folder.h"
 #include "process/process_limits.h"
 #include "process/process_title.h"
 #include "process/run_cgroup.h"
@@ -77,6 +79,17 @@ bool wants_cgroup(const PreparedStart& start, const Environment& environment) {
   return start.defaults.use_pidfds && environment.get("LRUN_NO_CGROUP") != "1";
 }
 
+MemoryFolder make_memory_folder(const LaunchPlan& plan, MessageSink& sink) {
+  const Setting<MemoryLimit>& limit = plan.setup.memory;
+  if (!limit.value.has_folder()) return {};
+  MemoryFolder folder = MemoryFolder::make(plan.run_id);
+  if (!folder && limit.given()) {
+    const std::error_code error(errno, std::generic_category());
+    sink.warn(fmt::format("'{}': no folder can be made in '/dev/shm': {}", limit.origin, error.message()));
+  }
+  return folder;
+}
+
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                     const LauncherOutput& output) {
   MessageSink& sink = output.sink;
@@ -88,7 +101,7 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
     EventLoop loop;
     const StopWithSrun stop_with_srun(loop, environment, guard, sink);
     const StopWithMpirun stop_with_mpirun(loop, environment, guard, sink);
-    Preloaded preloaded = preload(loop, plan, run.facts.start, guard, sink);
+    Preloaded preloaded = preload(loop, plan, run.facts.start, environment, guard, sink);
     if (preloaded.exit_code) return *preloaded.exit_code;
     run.facts.fork_server = std::move(preloaded.server);
     const auto [verdict, left_nothing] = run_node(plan, environment, std::move(run), loop, guard, output);
@@ -162,10 +175,12 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
               .is_managed = is_managed(request)};
   run.facts.maker_of_input_pipe = maker_of_input_pipe();
   RunCgroup cgroup = wants_cgroup(run.facts.start, environment) ? RunCgroup::make(plan.run_id) : RunCgroup();
+  MemoryFolder memory = make_memory_folder(plan, output.sink);
   const int code =
       run_guarded(plan.stop_signals.numbers,
                   [&](Guard& guard) { return run_below_guard(plan, environment, std::move(run), guard, output); },
-                  {std::move(cgroup), plan.standard_input, plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
+                  {std::move(cgroup), std::move(memory), plan.standard_input,
+                   plan.rendezvous ? plan.rendezvous->heartbeat : Duration(0)});
   if (has_last_words(code, plan, environment)) let_srun_read(environment);
   ::_exit(code);  // nothing is buffered, and destroying the plan would only delay the caller
 }

@@ -209,6 +209,13 @@ std::string advice_about_host(const LaunchRequest& request, const LaunchPlan& pl
   return fmt::format("where '{}' is a host, a list is one word: '{},{}'", typed, as_written(request.hosts), typed);
 }
 
+/// The Python that was to run PROGRAM cannot be executed.
+std::string advice_about_python(const LaunchPlan& plan) {
+  if (!plan.python || !plan.python->is_named || plan.python->program.find(' ') != std::string::npos) return {};
+  return fmt::format("'{}' names it: '--python PATH' takes the path of a Python, or its name on PATH",
+                     plan.python->reason);
+}
+
 /// \param is_executed  the word itself was to be executed, and not given to Python
 std::string advice_for(const LaunchRequest& request, const LaunchPlan& plan, bool is_executed) {
   const std::string& typed = request.command.front();
@@ -225,7 +232,7 @@ std::string advice_for(const LaunchRequest& request, const LaunchPlan& plan, boo
   for (const Advice about : kOfExecuted) {
     if (std::string advice = is_executed ? about(typed, plan) : std::string(); !advice.empty()) return advice;
   }
-  return {};
+  return is_executed ? std::string() : advice_about_python(plan);
 }
 
 std::string folder_of_workers(const LaunchPlan& plan) {

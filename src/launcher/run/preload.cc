@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/signal_names.h"
+#include "inspect/run_directory.h"
 #include "plan/worker_command.h"
 #include "plan/worker_environment.h"
 #include "process/exit_codes.h"
@@ -30,21 +31,26 @@ bool share_threads(const NodePlan& node) {
 }
 
 /// The part that the workers have in common, as far as it is known before the job has begun.
-std::vector<std::string> common_environment(const LaunchPlan& plan, const PreparedStart& start) {
+std::vector<std::string> common_environment(const LaunchPlan& plan, const PreparedStart& start,
+                                            const MemoryFolder& memory) {
   const NodePlan& node = plan.nodes.front();
-  std::vector<std::string> variables = WorkerEnvironment(plan, node, start.environment, {}).shared();
+  RunFacts facts;
+  facts.memory_folder = memory.path();
+  std::vector<std::string> variables = WorkerEnvironment(plan, node, start.environment, facts).shared();
   std::erase_if(variables, [](const std::string& variable) { return variable.starts_with("MASTER_"); });
   const int threads = node.workers.front().omp_num_threads;
   if (threads > 0) variables.push_back(fmt::format("OMP_NUM_THREADS={}", threads));
   return variables;
 }
 
-ForkServer::Order order_of(const LaunchPlan& plan, const PreparedStart& start) {
+ForkServer::Order order_of(const LaunchPlan& plan, const PreparedStart& start, const Environment& environment,
+                           const Guard& guard) {
   const NodePlan& node = plan.nodes.front();
   return {.path = start.executable.path,
           .argv = command_of(plan, node, node.workers.front(), 0),
           .modules = plan.setup.preload.value,
-          .environment = common_environment(plan, start),
+          .learned = state_folder(environment) / "preload",
+          .environment = common_environment(plan, start, guard.memory()),
           .folder = start.folder,
           .limits = start.limits};
 }
@@ -64,8 +70,8 @@ int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard
 
 }  // namespace
 
-Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, Guard& guard,
-                  MessageSink& sink) {
+Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Environment& environment,
+                  Guard& guard, MessageSink& sink) {
   const Setting<std::string>& modules = plan.setup.preload;
   if (!modules.given()) return {};
   Preloaded outcome;
@@ -81,13 +87,18 @@ Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& 
   });
   const Duration limit = plan.start_timeout.value > Duration::zero() ? plan.start_timeout.value : kImportLimit;
   const EventLoop::Timer deadline = loop.after(limit, [&] { end("not imported within " + format_duration(limit)); });
-  const EventLoop::Timer note =
-      loop.after(kQuietImport, [&] { sink.note(fmt::format("still waiting for the import of '{}'", modules.value)); });
+  const EventLoop::Timer note = loop.after(
+      kQuietImport, [&] { sink.note(fmt::format("still waiting for the imports of '{}'", as_written(modules))); });
   if (share_threads(plan.nodes.front())) {
     try {
       outcome.server = std::make_unique<ForkServer>(
-          loop, order_of(plan, start), start.defaults,
-          ForkServer::Events{.ready = [&] { end({}); }, .unfit = [&](const std::string& reason) { end(reason); }});
+          loop, order_of(plan, start, environment, guard), start.defaults,
+          ForkServer::Events{.ready =
+                                 [&](const std::string& text) {
+                                   if (!text.empty()) sink.note(fmt::format("'{}': {}", as_written(modules), text));
+                                   end({});
+                                 },
+                             .unfit = [&](const std::string& reason) { end(reason); }});
       loop.run();
     } catch (const std::system_error& error) {
       why = error.what();

@@ -20,8 +20,10 @@ struct Preloaded {
 };
 
 /// Makes the fork server of --preload and waits until it has imported the modules. Where no rank can be forked one
-/// warning says why. Runs `loop`, which must outlive the server. To be called while nothing runs.
-Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, Guard& guard, MessageSink& sink);
+/// warning says why. `environment`: lrun's own. Runs `loop`, which must outlive the server. To be called while nothing
+/// runs.
+Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Environment& environment,
+                  Guard& guard, MessageSink& sink);
 
 /// Starts a worker by a fork of the server; once that is lost, after one warning, as without --preload. Everything must
 /// outlive the result.

@@ -14,10 +14,10 @@ namespace lrun::launcher {
 namespace {
 
 /// 'libmpi.so.40'. Linkers put the names of the libraries that a program needs at its beginning, each between two
-/// zeros.
+/// zeros, and those of MPI have a version. A text of the program's own, such as a list of names, has none.
 std::string library_of_mpi(std::string_view head) {
   if (!head.starts_with(ELFMAG)) return {};
-  for (const char* const name : {"libmpi.so", "libmpich.so", "libmpi_cxx.so"}) {
+  for (const char* const name : {"libmpi.so.", "libmpich.so.", "libmpi_cxx.so."}) {
     const std::size_t at = head.find('\0' + std::string(name));
     if (at != std::string_view::npos) return std::string(head.substr(at + 1, head.find('\0', at + 1) - at - 1));
   }

@@ -129,7 +129,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
   const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
   const StopWithMpirun stop_with_mpirun(loop, environment, guard, output.sink);
-  Preloaded preloaded = preload(loop, plan, run.facts.start, guard, output.sink);
+  Preloaded preloaded = preload(loop, plan, run.facts.start, environment, guard, output.sink);
   if (preloaded.exit_code) return *preloaded.exit_code;
   run.facts.fork_server = std::move(preloaded.server);
   const std::string secret = job_secret(environment);

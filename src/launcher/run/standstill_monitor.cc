@@ -17,37 +17,50 @@
 namespace lrun::launcher {
 namespace {
 
+/// Ranks have to stand still for so many periods until that is told. Also: launchers look at different moments, and
+/// those of a job have to stand still at the same time.
+constexpr int kForGoodPeriods = 3;
 /// A rank that waits for something of its own may yet go on: an answer of another host, a lock with a limit.
-constexpr int kPatiencePeriods = 5;
-/// Launchers look at different moments: ranks that stand still everywhere have to do so at the same time.
-constexpr int kJobPeriods = 2;
+constexpr int kPatiencePeriods = 4;
+/// A rank that has not begun may have data to fetch.
+constexpr int kStartPeriods = 14;
+/// Of a processor: a watchdog's work, or that of a thread that measures.
+constexpr int kIdlePercent = 1;
+/// However long ranks stood still and went on.
+constexpr Duration kMostPatience = std::chrono::minutes(5);
 /// All of a large job would ask too much.
 constexpr int kMostAskers = 8;
 
 }  // namespace
 
-StandstillMonitor::StandstillMonitor(EventLoop& loop, Facts facts) : loop_(loop), facts_(std::move(facts)) {
+StandstillMonitor::StandstillMonitor(EventLoop& loop, Facts facts)
+    : loop_(loop), facts_(std::move(facts)), looked_(steady_now()) {
   timer_ = loop_.after(facts_.period, [this] { look_again(); });
 }
 
 void StandstillMonitor::look_again() {
   timer_ = loop_.after(facts_.period, [this] { look_again(); });
   const SupervisionState& state = facts_.attempt.supervisor().state();
-  const bool works = state.phase == SupervisionState::Phase::kRunning && !state.suspended;
   const bool may_stand = may_stand_still();
-  if (!works || !are_quiet(facts_.attempt, facts_.logs, facts_.period)) {
-    before_.clear();
-    told_ = false;
-    return;
-  }
-  if (!may_stand) before_.clear();
-  const bool is_alone = facts_.attempt.membership().num_nodes == 1;  // else others may ask
-  if (!may_stand || (told_ && is_alone) || looking_) return;
+  const bool were_quiet = quiet_since_last_look();
+  if (state.phase != SupervisionState::Phase::kRunning || state.suspended) return before_.clear();
+  if (!may_stand || !were_quiet) return ranks_move();
+  if (looking_) return;
   looking_ = facts_.look(loop_, facts_.attempt.processes(), LookKind::kUndisturbed,
                          [this](const auto& samples, const std::string&) {
-                           saw(samples.value_or(std::vector<StackSample>()));
+                           if (samples && !samples->empty()) saw(*samples);
                            looking_.reset();
                          });
+}
+
+void StandstillMonitor::ranks_move() {
+  const SteadyTime now = steady_now();
+  if (told_ && !before_.empty()) {
+    lesson_ = std::max(lesson_, std::min(2 * std::chrono::floor<Duration>(now - since_), kMostPatience));
+  }
+  told_ = false;
+  since_ = now;
+  before_.clear();
 }
 
 /// A cheap sign, so that the stacks of a run that works are never read: a few bytes for each rank.
@@ -64,32 +77,48 @@ bool StandstillMonitor::may_stand_still() {
   return any;
 }
 
+/// Not for a period: a look may come late, and a rank that prints a line and waits again need not show in its activity.
+bool StandstillMonitor::quiet_since_last_look() {
+  const SteadyTime now = steady_now();
+  const SteadyTime last = std::exchange(looked_, now);
+  return are_quiet(facts_.attempt, facts_.logs, std::chrono::ceil<Duration>(now - last));
+}
+
 std::vector<int> StandstillMonitor::busy_ranks() {
   std::vector<int> busy;
   for (const WorkerStatus& worker : meter_.measure(facts_.launcher, facts_.attempt.running())) {
-    if (worker.use.cpu_percent != 0) busy.push_back(worker.rank);
+    const int percent = worker.use.cpu_percent;
+    if (percent < 0 || percent > kIdlePercent) busy.push_back(worker.rank);
   }
   return busy;
 }
 
 void StandstillMonitor::saw(std::vector<StackSample> samples) {
-  TwoLooks looks{.before = std::move(before_), .now = std::move(samples), .busy = busy_ranks()};
+  TwoLooks looks{.before = before_, .now = std::move(samples), .busy = busy_ranks()};
   const Membership& membership = facts_.attempt.membership();
   looks.whole_world = looks.now.size() == static_cast<std::size_t>(membership.world_size);
-  in_store_ = facts_.outside().size() != looks.now.size();
-  looks.none_in_store = !in_store_;
-  looks.store_address = store_address();
-  const std::optional<Standstill> found = find_standstill(looks);
+  if (!stand_still(looks)) ranks_move();
   seen_ = steady_now();
-  if (!stand_still(looks)) since_ = seen_;
-  before_ = std::move(looks.now);
-  if (told_) return;
   const Duration lasted = std::chrono::floor<Duration>(seen_ - since_);
-  if (found && (found->is_for_good || lasted >= kPatiencePeriods * facts_.period)) {
+  std::optional<Standstill> found = find_standstill(looks);
+  if (!told_ && found && is_long(*found, lasted)) {
+    if (found->at_start) found = find_standstill(with_store(looks));
     tell(*found, lasted, looks.whole_world);
-  } else if (!looks.whole_world && lasted >= kJobPeriods * facts_.period) {
-    ask_others();
   }
+  before_ = std::move(looks.now);
+  if (!told_ && !looks.whole_world && is_long({.groups = {}, .is_for_good = true}, lasted)) ask_others();
+}
+
+TwoLooks StandstillMonitor::with_store(TwoLooks looks) const {
+  looks.outside_store = facts_.attempt.without_connection();
+  looks.store_address = store_address();
+  return looks;
+}
+
+/// Half a period less than the constants say, as a look may come a moment early.
+bool StandstillMonitor::is_long(const Standstill& standstill, Duration lasted) const {
+  const int periods = standstill.at_start ? kStartPeriods : standstill.is_for_good ? kForGoodPeriods : kPatiencePeriods;
+  return lasted >= std::max(periods * facts_.period - facts_.period / 2, lesson_);
 }
 
 void StandstillMonitor::ask_others() {
@@ -104,18 +133,20 @@ LauncherStacks StandstillMonitor::standing_still() const {
   const Membership& membership = facts_.attempt.membership();
   LauncherStacks stacks{.host = membership.self.name, .pid = facts_.launcher, .ranks = membership.self.workers};
   // In a large job an answer has room for a few stacks.
+  bool at_start = false;
   for (const StackGroup& group : fold_stacks(before_)) {
+    at_start = at_start || begins(group);
     stacks.samples.push_back(group.example);
     stacks.samples.back().alike.assign(group.ranks.begin() + 1, group.ranks.end());
   }
   stacks.still_ms = std::chrono::floor<Duration>(seen_ - since_).count();
-  stacks.in_store = in_store_;
+  if (at_start) stacks.outside_store = facts_.attempt.without_connection();
   return stacks;
 }
 
 void StandstillMonitor::heard(const std::string& answers) {
   if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
-  TwoLooks world{.none_in_store = true, .store_address = store_address()};
+  TwoLooks world{.store_address = store_address()};
   const int world_size = facts_.attempt.membership().world_size;
   std::set<int> seen;
   Duration lasted = Duration::max();
@@ -123,7 +154,8 @@ void StandstillMonitor::heard(const std::string& answers) {
     std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
     if (!stacks) return;
     lasted = std::min(lasted, Duration(stacks->still_ms));
-    world.none_in_store = world.none_in_store && !stacks->in_store;
+    std::copy_if(stacks->outside_store.begin(), stacks->outside_store.end(), std::back_inserter(world.outside_store),
+                 [&](int rank) { return rank >= 0 && rank < world_size; });
     for (StackSample& sample : stacks->samples) {
       std::vector<int> ranks = std::exchange(sample.alike, {});
       ranks.insert(ranks.begin(), sample.rank);
@@ -136,8 +168,7 @@ void StandstillMonitor::heard(const std::string& answers) {
   if (std::ssize(seen) != world_size) return;
   world.before = world.now;
   const std::optional<Standstill> found = find_standstill(world);
-  if (!found || lasted < (found->is_for_good ? kJobPeriods : kPatiencePeriods) * facts_.period) return;
-  tell(*found, lasted, true);
+  if (found && is_long(*found, lasted)) tell(*found, lasted, true);
 }
 
 void StandstillMonitor::tell(const Standstill& standstill, Duration lasted, bool whole_world) {

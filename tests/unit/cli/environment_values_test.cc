@@ -123,7 +123,7 @@ TEST(EnvironmentValues, ContractVariablesAreKnown) {
         "LRUN_NUM_NODES",   "LRUN_STATE",        "LRUN_CACHE",       "LRUN_LIBTORCH",
         "LRUN_JOB_SECRET",  "LRUN_LAUNCH_CALL",  "LRUN_COMPAT",      "LRUN_NO_CGROUP",
         "LRUN_NO_PIDFD",    "LRUN_WITH_PYTORCH", "LRUN_SRUN_PORT",   "LRUN_NTASKS_PER_NODE",
-        "LRUN_SRUN_FOLDER"}) {
+        "LRUN_SRUN_FOLDER", "LRUN_MODULE_PYTHON"}) {
     variables[name] = "1";
   }
   EXPECT_TRUE(warn_about_unknown_variables(Environment(variables)).empty());

@@ -80,8 +80,8 @@ TEST(OutputFlags, SizesOfLogFilesHaveUnits) {
   EXPECT_EQ(output_of({"--log-max-bytes=0"}).max_file_bytes, 0U);
   EXPECT_EQ(refusal({"--log-max-bytes=1K", "p"}),
             "lrun: error: '--log-max-bytes 1K': not a size of log files; allowed: 0 for no limit, or 4K and more, with "
-            "K, M or G\nlrun: hint: for example '--log-max-bytes 100M'\n");
-  for (const char* const text : {"", "M", "1T", "-1", "1.5M", "99999999999G"}) {
+            "K, M, G or T\nlrun: hint: for example '--log-max-bytes 100M'\n");
+  for (const char* const text : {"", "M", "1P", "-1", "1.5M", "99999999999G"}) {
     EXPECT_NE(refusal({std::string("--log-max-bytes=") + text, "p"}), "(accepted)") << text;
   }
 }

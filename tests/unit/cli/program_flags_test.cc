@@ -54,11 +54,25 @@ TEST(ProgramFlags, RefusalsSayWhatToTypeInstead) {
       {{"--preload="}, {"'--preload='", "names of Python modules", "'--preload torch,torch.optim'"}},
       {{"--preload", "torch,"}, {"'--preload torch,'", "'--preload torch,torch.optim'"}},
       {{"--preload", "train.py"}, {"'--preload train.py'", "'--preload torch,torch.optim'"}},
+      {{"--memory-dir="}, {"'--memory-dir='", "not a size", "'--memory-dir 8G'"}},
+      {{"--memory-dir", "8X"}, {"'--memory-dir 8X'", "K, M, G or T", "'--memory-dir 8G'"}},
+      {{"--memory-dir", "-1"}, {"'--memory-dir -1'", "not a size"}},
       {{"--env@0", "A=1"}, {"'--env'"}}};
   for (auto [words, facts] : cases) {
     words.emplace_back("p");
     EXPECT_THAT(refusal(words), HasFacts(facts));
   }
+}
+
+TEST(ProgramFlags, LimitTheMemoryFolder) {
+  const auto bytes_of = [](const std::string& size) {
+    return parse({"--memory-dir", size, "p"}).request.setup.memory.value.bytes;
+  };
+  EXPECT_EQ(parse({"p"}).request.setup.memory.value.bytes, std::nullopt);
+  EXPECT_EQ(bytes_of("0"), 0U);
+  EXPECT_EQ(bytes_of("8g"), 8ULL << 30);
+  EXPECT_EQ(bytes_of("2T"), 2ULL << 40);
+  EXPECT_EQ(bytes_of("unlimited"), ~0ULL);
 }
 
 TEST(ProgramFlags, OfListsNoVariableIsRead) {

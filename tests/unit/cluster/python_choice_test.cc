@@ -148,8 +148,16 @@ std::vector<Layout> layouts() {
        {{"VIRTUAL_ENV", venv}, {"PATH", uvx + "/bin:" + venv + "/bin:" + system}},
        venv + "/bin/python",
        "VIRTUAL_ENV"},
-      {"uvx --with torch",
-       MadeUpHost(tools).with({uvx + "/lib/python3.11/site-packages/torch/__init__.py"}),
+      {"uvx with what pip brings",
+       MadeUpHost(tools).with({uvx + "/lib/python3.11/site-packages/lrun-0.2.0.dist-info/RECORD",
+                               uvx + "/lib/python3.11/site-packages/pip-24.0.dist-info/RECORD"}),
+       "lrun",
+       uvx + "/bin/lrun",
+       {{"PATH", uvx + "/bin:" + system}},
+       "/usr/bin/python3",
+       "PATH"},
+      {"uvx --with numpy",
+       MadeUpHost(tools).with({uvx + "/lib/python3.11/site-packages/numpy-2.1.0.dist-info/RECORD"}),
        "lrun",
        uvx + "/bin/lrun",
        {{"PATH", uvx + "/bin:" + system}},
@@ -323,16 +331,39 @@ TEST(PythonChoice, IsTheNamedOneAboveAll) {
   const Variables active{
       {"VIRTUAL_ENV", "/home/ann/project/.venv"}, {"PATH", "/usr/bin"}, {"PYTHON_EXEC", "/opt/python"}};
   const auto choice = [&](const NamedPython& asked) { return host.python_of(".venv/bin/lrun", "", active, asked); };
-  EXPECT_EQ(choice({}), (PythonChoice{"/opt/python", "/opt/python", "PYTHON_EXEC", true}));
-  EXPECT_EQ(choice({"/py/python", "--python"}), (PythonChoice{"/py/python", "/py/python", "--python", true}));
+  EXPECT_EQ(choice({}), (PythonChoice{"/opt/python", "/opt/python", "PYTHON_EXEC", true, false}));
+  EXPECT_EQ(choice({"/py/python", "--python"}), (PythonChoice{"/py/python", "/py/python", "--python", true, false}));
   EXPECT_EQ(choice({"env/bin/python", "--python"}).program, "/home/ann/project/env/bin/python")
       << "--chdir does not change it";
   EXPECT_EQ(choice({"python3.12", "LRUN_PYTHON"}).program, "python3.12") << "each host looks in its PATH";
+  EXPECT_EQ(host.python_of("lrun", "", {{"LRUN_MODULE_PYTHON", "/opt/python"}, {"PATH", "/usr/bin"}}).reason,
+            "python -m lrun");
 }
 
 TEST(PythonChoice, KnowsWhereANameOfPathLies) {
   EXPECT_EQ(MadeUpHost().python_of("/x/lrun", "/x/lrun", {{"PATH", "/bin:/usr/bin"}}).path, "/usr/bin/python3");
   EXPECT_EQ(MadeUpHost().python_of("/x/lrun", "/x/lrun", {{"PATH", "/bin"}}).path, "");
+}
+
+TEST(PythonChoice, KnowsWhetherItCanBeExecuted) {
+  const auto is_there = [](const std::string& program, const char* path) {
+    return MadeUpHost().python_of("/x/lrun", "/x/lrun", {{"PATH", path}}, {program, "--python"}).is_there;
+  };
+  EXPECT_TRUE(is_there("/usr/bin/python3", "/bin"));
+  EXPECT_FALSE(is_there("/usr/bin", "/bin"));
+  EXPECT_TRUE(is_there("python3.11", "/bin:/usr/bin"));
+  EXPECT_FALSE(is_there("python3.11", "/bin"));
+  EXPECT_TRUE(is_there("", "/usr/bin"));
+  EXPECT_FALSE(is_there("", "/bin"));
+}
+
+TEST(PythonChoice, SaysThatTheEnvironmentOfLrunHasNone) {
+  const auto warning = [](const Paths& paths) {
+    return MadeUpHost().with(paths).python_of("/moved/bin/lrun", "/moved/bin/lrun", {{"PATH", "/usr/bin"}}).warning;
+  };
+  EXPECT_EQ(warning({"/moved/bin/lrun", "/moved/pyvenv.cfg"}),
+            "lrun's own environment is '/moved', which has no Python; '--python PATH' names one");
+  EXPECT_EQ(warning({"/moved/bin/lrun", "/moved/conda-meta/history"}), "") << "conda's may be one without Python";
 }
 
 TEST(PythonChoice, SaysThatTheActiveEnvironmentHasNone) {

@@ -15,6 +15,7 @@ namespace lrun::launcher {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 /// A rank that waits in an operation of torch, called from a line of train.py.
 StackSample waiting(int rank, const std::string& operation, int line) {
@@ -69,7 +70,9 @@ TEST(Standstill, AllRanksInOneOperationMayHaveOtherSizes) {
 TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
   TwoLooks looks = still({waiting(0, "init_process_group", 3), waiting(1, "init_process_group", 3)});
   EXPECT_THAT(find_standstill(looks)->hint, HasSubstr("all 2 ranks are there, and the program waits for more"));
-  looks.none_in_store = true;
+  looks.outside_store = {1};
+  EXPECT_THAT(find_standstill(looks)->hint, StartsWith("rank 1 does not use this run's store"));
+  looks.outside_store = {0, 1};
   looks.store_address = "127.0.0.1:4711";
   EXPECT_EQ(find_standstill(looks)->hint,
             "no rank uses this run's store (127.0.0.1:4711): remove from the program what sets MASTER_ADDR or "

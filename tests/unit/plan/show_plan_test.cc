@@ -157,6 +157,7 @@ TEST(ShowPlan, TellsHowWorkersAreSetUp) {
   request.setup.limits = {{RLIMIT_CORE, ResourceLimit::kUnlimited, std::nullopt, Source::kFlag, "--rlimit"}};
   request.command = {"train.py"};
   request.setup.preload = flag("--preload", "torch");
+  request.setup.memory = {MemoryLimit{3ULL << 29}, Source::kFlag, "--memory-dir"};
   const LaunchPlan plan = plan_of(request, cpu_node(), environment_with({{"C", "3"}}));
   EXPECT_NE(show_plan_text(plan, Environment())
                 .find("folder        job                               --chdir\n"
@@ -164,7 +165,8 @@ TEST(ShowPlan, TellsHowWorkersAreSetUp) {
                       "variable      without B                         --unset\n"
                       "variable      C as it is here                   lrun.toml:3: env\n"
                       "limit         core=unlimited                    --rlimit\n"
-                      "preload       torch                             --preload\n"),
+                      "preload       torch                             --preload\n"
+                      "memory folder 1.5 GiB                           --memory-dir\n"),
             std::string::npos)
       << show_plan_text(plan, Environment());
   const auto json = nlohmann::json::parse(show_plan_json(plan, Environment())).at("setup");
@@ -172,6 +174,7 @@ TEST(ShowPlan, TellsHowWorkersAreSetUp) {
   EXPECT_EQ(json.at("environment").dump(), R"({"A":"1 2","B":null})");
   EXPECT_EQ(json.at("limits").dump(), R"(["core=unlimited"])");
   EXPECT_EQ(json.at("preload"), "torch");
+  EXPECT_EQ(json.at("memory_dir"), 3ULL << 29);
 }
 
 TEST(ShowPlan, JsonTakesBytesThatAreNotText) {

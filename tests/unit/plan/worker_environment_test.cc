@@ -110,7 +110,9 @@ TEST(WorkerEnvironment, GivesNothingButTheTableAndWhatWasInherited) {
   request.setup.debug_rank = {1, Source::kFlag, "--debug-rank"};
   const Environment base = environment_with({{"HIP_VISIBLE_DEVICES", "0"}, {"ZE_AFFINITY_MASK", "0"}});
   std::set<std::string> names;
-  for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base)) names.insert(name);
+  RunFacts facts;
+  facts.memory_folder = "/dev/shm/folder";
+  for (const auto& [name, value] : worker(plan_of(request, gpu_node(4), base), 0, base, facts)) names.insert(name);
   std::set<std::string> table;
   for (const ContractVariable& variable : kContract) {
     if (!variable.strategy) table.insert(std::string(variable.name));
@@ -190,6 +192,7 @@ TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {
   const Environment base = environment_with({{"LRUN_JOB_SECRET", "hush"},
                                              {"LRUN_SRUN_PORT", "4711"},
                                              {"LRUN_SRUN_FOLDER", "/tmp"},
+                                             {"LRUN_MODULE_PYTHON", "/usr/bin/python3"},
                                              {"LRUN_NTASKS_PER_NODE", "4"},
                                              {"LRUN_PROGRESS_FD", "9"},
                                              {"LRUN_RESUME", "1"},
@@ -200,6 +203,7 @@ TEST(WorkerEnvironment, KeepsTheSecretAndAnOuterRunFromWorkers) {
   EXPECT_EQ(seen.count("LRUN_JOB_SECRET"), 0U);
   EXPECT_EQ(seen.count("LRUN_SRUN_PORT"), 0U);
   EXPECT_EQ(seen.count("LRUN_SRUN_FOLDER"), 0U);
+  EXPECT_EQ(seen.count("LRUN_MODULE_PYTHON"), 0U);
   EXPECT_EQ(seen.count("LRUN_NTASKS_PER_NODE"), 0U);
   EXPECT_EQ(seen.count("LRUN_PROGRESS_FD"), 0U);
   EXPECT_EQ(seen.count("LRUN_RESUME"), 0U);
@@ -255,6 +259,15 @@ TEST(WorkerEnvironment, SpellsDevicesAsTheProcessSeesThem) {
   EXPECT_EQ(devices(request_for("2,3"), "", gpu_node(4), 1), "cuda:1");
   EXPECT_EQ(devices(request_for("2,3"), "ddp2", gpu_node(4), 0), "cuda:0,cuda:1");
   EXPECT_EQ(devices(request_for_processes("2"), "", gpu_node(4), 1), "cuda:1");
+}
+
+TEST(WorkerEnvironment, NamesTheMemoryFolderOfThisRunOnly) {
+  const Environment outer = environment_with({{"LRUN_MEMORY_DIR", "/dev/shm/outer"}});
+  const LaunchPlan plan = plan_of(request_for("1"), cpu_node(), outer);
+  EXPECT_EQ(worker(plan, 0, outer).count("LRUN_MEMORY_DIR"), 0U);
+  RunFacts facts;
+  facts.memory_folder = "/dev/shm/inner";
+  EXPECT_EQ(worker(plan, 0, outer, facts)["LRUN_MEMORY_DIR"], "/dev/shm/inner");
 }
 
 TEST(WorkerEnvironment, ShowsAllGpusOfTheNodeToEveryWorker) {

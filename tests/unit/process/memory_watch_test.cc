@@ -30,6 +30,8 @@ TEST(CounterNamed, IsTheNumberOfThatNameOnly) {
   EXPECT_EQ(counter_named("oom_kill_disable 0\nunder_oom 0\n", "oom_kill"), std::nullopt);
   EXPECT_EQ(counter_named("oom_kill", "oom_kill"), std::nullopt);
   EXPECT_EQ(counter_named("oom_kill x", "oom_kill"), std::nullopt);
+  EXPECT_EQ(counter_named("MemFree:  1 kB\nMemAvailable:   24 kB\n", "MemAvailable:"), 24U);
+  EXPECT_EQ(counter_named("oom_kill  ", "oom_kill"), std::nullopt);
 }
 
 /// A root folder with the files that the kernel would have.

@@ -1,5 +1,6 @@
 #include "process/spawn.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>

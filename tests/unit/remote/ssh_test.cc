@@ -41,6 +41,7 @@ TEST(Ssh, FailuresAreToldInItsOwnWords) {
             "no '/lrun' on that host");
   EXPECT_EQ(ssh_failure_text(126, "", "/lrun"), "'/lrun' cannot be executed there");
   EXPECT_EQ(ssh_failure_text(255, "", "/lrun"), "ssh ended with status 255");
+  EXPECT_EQ(ssh_failure_text(139, "", "/lrun"), "'/lrun' died of SIGSEGV there");
 }
 
 TEST(Ssh, SaysThatTheKeyOfAHostHasChanged) {

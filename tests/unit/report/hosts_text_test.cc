@@ -28,6 +28,16 @@ TEST(HostsText, DoesNotAdviseACopyWhereTheCopyFailed) {
   }
 }
 
+TEST(HostsText, AdvisesNoFolderWhereTheHostCannotRunAnyCopy) {
+  const std::string glibc = "the copy of lrun in '/tmp/tmp.1' cannot be started: that host lacks glibc";
+  EXPECT_NE(hosts_problem_text({{"a", glibc}}, 1, false).find("hint: lrun needs glibc"), std::string::npos);
+  const std::string older =
+      "/tmp/tmp.1/lrun: /lib/libc.so.6: version `GLIBC_2.34' not found (required by /tmp/tmp.1/lrun)";
+  EXPECT_NE(hosts_problem_text({{"a", older}}, 1, false).find("hint: that host's glibc is older"), std::string::npos);
+  const std::string processor = "its processor is aarch64, and this lrun is for x86_64";
+  EXPECT_NE(hosts_problem_text({{"a", processor}}, 1, false).find("hint: install lrun for that"), std::string::npos);
+}
+
 TEST(HostsText, SpeaksOfTheProgramThatReachesTheHostsWhereItIsMissing) {
   EXPECT_EQ(hosts_problem_text({{"a", "cannot execute 'nossh': No such file or directory"}}, 1, false),
             "lrun: error: 1 of 1 hosts cannot be used; nothing was started\n"

@@ -8,6 +8,8 @@ namespace {
 TEST(ForkServerAnswers, AreALetterAndAText) {
   EXPECT_EQ(parse_fork_server_answer("H"), ForkServerAnswer{.kind = ForkServerAnswer::Kind::kHello});
   EXPECT_EQ(parse_fork_server_answer("R"), ForkServerAnswer{.kind = ForkServerAnswer::Kind::kReady});
+  EXPECT_EQ(parse_fork_server_answer("Ra note"),
+            (ForkServerAnswer{.kind = ForkServerAnswer::Kind::kReady, .text = "a note"}));
   EXPECT_EQ(parse_fork_server_answer("P4711"),
             (ForkServerAnswer{.kind = ForkServerAnswer::Kind::kForked, .pid = 4711}));
   EXPECT_EQ(parse_fork_server_answer("Uwhy not"),
@@ -15,7 +17,7 @@ TEST(ForkServerAnswers, AreALetterAndAText) {
 }
 
 TEST(ForkServerAnswers, OfAnyOtherFormAreNone) {
-  for (const char* const text : {"", "X", "H1", "R ", "P", "P0", "P-1", "P1x", "P99999999999999"}) {
+  for (const char* const text : {"", "X", "H1", "P", "P0", "P-1", "P1x", "P99999999999999"}) {
     EXPECT_EQ(parse_fork_server_answer(text), std::nullopt) << text;
   }
   EXPECT_EQ(parse_fork_server_answer("U" + std::string(kMostAnswerBytes, 'x')), std::nullopt) << "too long";

@@ -17,13 +17,19 @@ TEST(ProgramFile, OfMpiIsNamedWithItsLibrary) {
   EXPECT_EQ(warning_about_head("./m", head, 1), "") << "one rank is rank 0 of 1 in any case";
   EXPECT_EQ(warning_about_head("./m",
                                "\x7f"
-                               "ELF\0notlibmpi.so\0"s,
+                               "ELF\0notlibmpi.so.40\0"s,
                                2),
             "");
-  EXPECT_EQ(warning_about_head("./m", "#!/bin/sh\n\0libmpi.so\0"s, 2), "");
+  EXPECT_EQ(warning_about_head("./m",
+                               "\x7f"
+                               "ELF\0libmpi.so\0"s,
+                               2),
+            "")
+      << "a text of the program";
+  EXPECT_EQ(warning_about_head("./m", "#!/bin/sh\n\0libmpi.so.40\0"s, 2), "");
   EXPECT_NE(warning_about_head("./m",
                                "\x7f"
-                               "ELF\0libmpi.so"s,
+                               "ELF\0libmpi.so.40"s,
                                2),
             "")
       << "the end of what was read";

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,7 +44,6 @@ class StandstillMonitorTest : public AttemptFixture {
                                                    .sink = sink,
                                                    .look = look_,
                                                    .launcher = ::getpid(),
-                                                   .outside = [] { return std::vector<int>(); },
                                                    .ask = [this](const auto& reply) { answer_of_job(reply); },
                                                    .period = Duration(50)});
   }
@@ -52,7 +53,7 @@ class StandstillMonitorTest : public AttemptFixture {
     StackSample sample{.rank = process.rank, .pid = process.pid, .command = "python3", .state = 'S', .threads = 1};
     sample.activity = 7;
     sample.system_call = "futex";
-    sample.python = {{first ? "evaluate" : "all_reduce", "train.py:4" + std::to_string(moves ? looks : 0)},
+    sample.python = {{first ? "evaluate" : operation, "train.py:4" + std::to_string(moves ? looks : 0)},
                      {"main", "train.py:9"}};
     return sample;
   }
@@ -70,6 +71,7 @@ class StandstillMonitorTest : public AttemptFixture {
     reply(job_answers_text({to_json_within(own, most), to_json_within(other, most)}));
   }
 
+  std::string operation = "all_reduce";
   int asked = 0;
   std::size_t most = 10'000;  ///< bytes of an answer
   bool others_move = false;
@@ -90,10 +92,9 @@ TEST_F(StandstillMonitorTest, NotesOnceWhereRanksWaitForEachOther) {
   EXPECT_THAT(sink.text(),
               AllOf(HasSubstr("no rank has moved for "), HasSubstr(": rank 0 is in futex(), called from evaluate")));
   EXPECT_THAT(sink.text(), HasSubstr("the others wait for rank 0"));
-  const int looks_before = looks;
-  const EventLoop::Timer later = loop.after(Duration(300), [this] { loop.stop(); });
-  run_until([&later] { return !later.armed(); });
-  EXPECT_EQ(looks, looks_before) << "it has been told";
+  const std::string told = sink.text();
+  run_until([this, before = looks] { return looks > before + 6; });
+  EXPECT_EQ(sink.text(), told);
   stop();
   run_until_finished();
 }
@@ -129,6 +130,47 @@ TEST_F(StandstillMonitorTest, SaysNothingOfAJobWhileRanksElsewhereMove) {
   watch(kSleeps);
   run_until([this] { return asked == 5; });
   EXPECT_EQ(sink.text(), "");
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, WaitsLongerWhileRanksBegin) {
+  operation = "init_process_group";
+  watch(kSleeps);
+  const SteadyTime began = steady_now();
+  run_until([this] { return !sink.text().empty(); });
+  EXPECT_GE(steady_now() - began, Duration(14 * 50 - 25)) << sink.text();
+  EXPECT_THAT(sink.text(), HasSubstr("the others wait for rank 0"));
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, RanksThatWentOnWithoutAWordAreToldOfAgainAndLater) {
+  watch(kSleeps);
+  run_until([this] { return !sink.text().empty(); });
+  const std::string first = sink.text();
+  moves = true;
+  run_until([this, before = looks] { return looks > before + 2; });
+  moves = false;
+  const SteadyTime stand = steady_now();
+  run_until([this, &first] { return sink.text() != first; });
+  EXPECT_GE(steady_now() - stand, Duration(300)) << "twice the 175 ms at least that were told first, but a look";
+  stop();
+  run_until_finished();
+}
+
+TEST_F(StandstillMonitorTest, ASilenceThatEndedByItselfMakesTheNextNoteLater) {
+  const std::string go = (temporary / "go").string();
+  ASSERT_EQ(::mkfifo(go.c_str(), 0600), 0);
+  watch("[ $RANK = 1 ] || { read line < '" + go + "'; echo moves; }; exec sleep 1000");
+  run_until([this] { return !sink.text().empty(); });
+  const std::string first = sink.text();
+  std::ofstream(go) << "go" << std::endl;
+  out.read_until_it_says("moves");
+  ::usleep(200'000);  // the launcher is busy: its next look comes some periods after the line
+  const SteadyTime moved = steady_now();
+  run_until([this, &first] { return sink.text() != first; });
+  EXPECT_GE(steady_now() - moved, Duration(350)) << "twice the 175 ms at least that were told first";
   stop();
   run_until_finished();
 }

@@ -259,12 +259,5 @@ TEST(Explain, ReadsNothingIntoASuccess) {
   EXPECT_TRUE(record.evidence.empty());
 }
 
-TEST(BytesText, HasOneDecimalAtMost) {
-  EXPECT_EQ(bytes_text(0), "0 bytes");
-  EXPECT_EQ(bytes_text(64ULL << 20), "64 MiB");
-  EXPECT_EQ(bytes_text(3ULL << 29), "1.5 GiB");
-  EXPECT_EQ(bytes_text(~0ULL), "16777216 TiB");
-}
-
 }  // namespace
 }  // namespace lrun

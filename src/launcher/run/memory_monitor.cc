@@ -1,0 +1,112 @@
+// In: changes in the run's folder in memory. Out: a warning when it holds too much. run_node() owns one.
+#include "run/memory_monitor.h"
+
+#include <fmt/format.h>
+#include <fts.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <string>
+#include <system_error>
+
+#include "base/bytes_text.h"
+#include "base/kernel_text.h"
+#include "base/small_file.h"
+#include "process/memory_watch.h"
+#include "process/storage_space.h"
+
+namespace lrun::launcher {
+namespace {
+
+/// A flood of changes costs a look a second.
+constexpr Duration kDelay(1000);
+constexpr std::uint32_t kChanges = IN_CREATE | IN_MODIFY | IN_MOVED_TO;
+constexpr std::uint64_t kGiB = 1ULL << 30U;
+constexpr int kMostFiles = 10'000;  // a look may take some milliseconds
+constexpr int kMostReads = 100;     // of events, which may come faster than they are read
+
+/// The free memory of the machine; the largest number where it is unknown.
+std::uint64_t available_memory() {
+  constexpr std::size_t kMostBytes = 64 * 1024;
+  const auto kib = counter_named(read_small_file("/proc/meminfo", kMostBytes).value_or(""), "MemAvailable:");
+  return kib ? *kib * 1024 : ~std::uint64_t{0};
+}
+
+/// A quarter of what is free: of the file system, of the machine, and of the cgroup, which counts these files, too.
+std::uint64_t default_limit(const std::string& folder) {
+  const auto space = storage_space(folder.c_str());
+  std::uint64_t free = std::min(space ? space->free_bytes : ~std::uint64_t{0}, available_memory());
+  if (const std::uint64_t limit = MemoryWatch().limit(); limit > 0) free = std::min(free, limit);
+  return free / 4;
+}
+
+/// What the files below a folder take. `watch` is called with each folder, and with this one.
+template <class Watch>
+std::uint64_t bytes_in(std::string folder, const Watch& watch) {
+  constexpr std::uint64_t kBlock = 512;
+  char* const roots[] = {folder.data(), nullptr};
+  const std::unique_ptr<FTS, int (*)(FTS*)> tree(::fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, nullptr), ::fts_close);
+  std::uint64_t bytes = 0;
+  std::set<ino_t> linked;  // each of these files counts once
+  int files = 0;
+  while (const FTSENT* const entry = tree && files < kMostFiles ? ::fts_read(tree.get()) : nullptr) {
+    ++files;
+    if (entry->fts_info == FTS_D) watch(entry->fts_accpath);
+    if (entry->fts_info != FTS_F) continue;
+    const struct stat& status = *entry->fts_statp;
+    const bool is_known = status.st_nlink > 1 && !linked.insert(status.st_ino).second;
+    if (!is_known) bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+MemoryMonitor::MemoryMonitor(EventLoop& loop, const MemoryFolder& folder, const Setting<MemoryLimit>& limit,
+                             MessageSink& sink)
+    : loop_(loop), folder_(folder), sink_(sink), limit_(limit.value.bytes) {
+  if (!folder_) return;
+  changes_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!changes_ || !watch_folder(folder_.outer_path().c_str())) {
+    const std::error_code error(errno, std::generic_category());
+    if (limit.given()) sink_.warn(fmt::format("'{}' is not watched: {}", limit.origin, error.message()));
+    return;
+  }
+  watch_folder(folder_.path().c_str());
+  wait();
+}
+
+bool MemoryMonitor::watch_folder(const char* path) const {
+  return ::inotify_add_watch(changes_.get(), path, kChanges) >= 0;
+}
+
+void MemoryMonitor::wait() {
+  watch_ = loop_.on_readable(changes_.get(), [this] {
+    watch_.cancel();
+    look_ = loop_.after(kDelay, [this] { look(); });
+  });
+}
+
+void MemoryMonitor::look() {
+  if (!limit_) limit_ = default_limit(folder_.path());
+  std::array<char, 16384> events{};
+  int reads = 0;
+  while (::read(changes_.get(), events.data(), events.size()) > 0 && ++reads < kMostReads) continue;
+  const std::uint64_t bytes = bytes_in(folder_.outer_path(), [this](const char* inner) { watch_folder(inner); });
+  if (bytes <= *limit_) return wait();
+  sink_.warn(
+      fmt::format("the workers keep {} in '{}', more than {}", bytes_text(bytes), folder_.path(), bytes_text(*limit_)));
+  sink_.hint(fmt::format("remove there what is not needed any more, or allow more, as in '--memory-dir {}G'",
+                         std::bit_ceil(bytes / kGiB + 1)));
+  changes_.reset();  // once is enough
+}
+
+}  // namespace lrun::launcher
