@@ -11,6 +11,10 @@ inline int guard_died_signal() { return SIGRTMIN; }
 /// its sender; of two SIGUSR1, one from another process, the second would be lost.
 inline int forwarded_signal() { return SIGRTMIN + 1; }
 
+/// The signal by which the kernel tells the launcher that workers have changed a folder. One that is never queued, so
+/// that it cannot fail, and does nothing where nobody waits for it.
+inline int folder_changed_signal() { return SIGURG; }
+
 /// True of signals that only lrun and the C library send, so that no option may use them. The kernel's real-time
 /// signals begin below SIGRTMIN, with those of the C library.
 inline bool is_private_signal(int signal_number) {

@@ -1,26 +1,30 @@
 // In: changes in the run's folder in memory. Out: a warning when it holds too much. run_node() owns one.
 #include "run/memory_monitor.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fts.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <memory>
 #include <set>
 #include <string>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "base/bytes_text.h"
 #include "base/kernel_text.h"
+#include "base/own_signals.h"
 #include "base/small_file.h"
 #include "process/memory_watch.h"
+#include "process/signal_set.h"
 #include "process/storage_space.h"
 
 namespace lrun::launcher {
@@ -28,10 +32,9 @@ namespace {
 
 /// A flood of changes costs a look a second.
 constexpr Duration kDelay(1000);
-constexpr std::uint32_t kChanges = IN_CREATE | IN_MODIFY | IN_MOVED_TO;
 constexpr std::uint64_t kGiB = 1ULL << 30U;
-constexpr int kMostFiles = 10'000;  // a look may take some milliseconds
-constexpr int kMostReads = 100;     // of events, which may come faster than they are read
+constexpr int kMostFiles = 10'000;         // a look may take some milliseconds
+constexpr std::size_t kMostFolders = 100;  // each takes a descriptor
 
 /// The free memory of the machine; the largest number where it is unknown.
 std::uint64_t available_memory() {
@@ -74,39 +77,44 @@ MemoryMonitor::MemoryMonitor(EventLoop& loop, const MemoryFolder& folder, const 
                              MessageSink& sink)
     : loop_(loop), folder_(folder), sink_(sink), limit_(limit.value.bytes) {
   if (!folder_) return;
-  changes_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!changes_ || !watch_folder(folder_.outer_path().c_str())) {
+  const int signal_number = folder_changed_signal();
+  const sigset_t blocked = signal_set({signal_number});
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  if (!watch_folder(folder_.outer_path().c_str())) {
     const std::error_code error(errno, std::generic_category());
     if (limit.given()) sink_.warn(fmt::format("'{}' is not watched: {}", limit.origin, error.message()));
     return;
   }
   watch_folder(folder_.path().c_str());
-  wait();
-}
-
-bool MemoryMonitor::watch_folder(const char* path) const {
-  return ::inotify_add_watch(changes_.get(), path, kChanges) >= 0;
-}
-
-void MemoryMonitor::wait() {
-  watch_ = loop_.on_readable(changes_.get(), [this] {
-    watch_.cancel();
-    look_ = loop_.after(kDelay, [this] { look(); });
+  changes_.emplace(loop_, std::vector<int>{signal_number}, [this](const ReceivedSignal&) {
+    if (!look_.armed()) look_ = loop_.after(kDelay, [this] { look(); });
   });
+}
+
+/// The kernel tells of the first change (dnotify). inotify, which can tell more, takes milliseconds to be closed: the
+/// end of each run would wait for it, and the ports of a killed launcher would be in use until then.
+bool MemoryMonitor::watch_folder(const char* path) {
+  if (watched_.size() >= kMostFolders) return true;
+  Fd folder(::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder || ::fcntl(folder.get(), F_SETSIG, folder_changed_signal()) != 0 ||
+      ::fcntl(folder.get(), F_NOTIFY, DN_CREATE | DN_MODIFY) != 0) {
+    return false;
+  }
+  watched_.push_back(std::move(folder));
+  return true;
 }
 
 void MemoryMonitor::look() {
   if (!limit_) limit_ = default_limit(folder_.path());
-  std::array<char, 16384> events{};
-  int reads = 0;
-  while (::read(changes_.get(), events.data(), events.size()) > 0 && ++reads < kMostReads) continue;
+  watched_.clear();
   const std::uint64_t bytes = bytes_in(folder_.outer_path(), [this](const char* inner) { watch_folder(inner); });
-  if (bytes <= *limit_) return wait();
+  if (bytes <= *limit_) return;
   sink_.warn(
       fmt::format("the workers keep {} in '{}', more than {}", bytes_text(bytes), folder_.path(), bytes_text(*limit_)));
   sink_.hint(fmt::format("remove there what is not needed any more, or allow more, as in '--memory-dir {}G'",
                          std::bit_ceil(bytes / kGiB + 1)));
-  changes_.reset();  // once is enough
+  watched_.clear();  // once is enough
+  changes_.reset();
 }
 
 }  // namespace lrun::launcher

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/event_loop.h"
 #include "base/fd.h"
@@ -9,13 +10,14 @@
 #include "plan/worker_setup.h"
 #include "process/memory_folder.h"
 #include "report/message_sink.h"
+#include "supervise/signal_source.h"
 
 namespace lrun::launcher {
 
 /// Warns once when what workers keep in the run's folder in memory is more than --memory-dir allows, of its first ten
-/// thousand files. Nothing is removed: no file system lets an ordinary user limit a folder, and what a program saved is
-/// worth more than a limit. A look comes a second after a change; the first one decides about the default limit. One
-/// thread.
+/// thousand files. The first hundred folders are watched. Nothing is removed: no file system lets an ordinary user
+/// limit a folder, and what a program saved is worth more than a limit. A look comes a second after a change; the first
+/// one decides about the default limit. One thread.
 class MemoryMonitor {
  public:
   /// `folder` may be empty, and is read where it is, as is `sink`: both must outlive this.
@@ -24,16 +26,15 @@ class MemoryMonitor {
   MemoryMonitor& operator=(const MemoryMonitor&) = delete;
 
  private:
-  bool watch_folder(const char* path) const;
-  void wait();
+  bool watch_folder(const char* path);
   void look();
 
   EventLoop& loop_;
   const MemoryFolder& folder_;
   MessageSink& sink_;
-  std::optional<std::uint64_t> limit_;  ///< in bytes; empty before a look
-  Fd changes_;                          ///< of inotify(7); empty: nothing is watched
-  EventLoop::Watch watch_;              ///< while no look is due
+  std::optional<std::uint64_t> limit_;   ///< in bytes; empty before a look
+  std::vector<Fd> watched_;              ///< folders, each until it changes
+  std::optional<SignalSource> changes_;  ///< empty: nothing is watched
   EventLoop::Timer look_;
 };
 

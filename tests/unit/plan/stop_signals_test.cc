@@ -26,7 +26,7 @@ TEST(StopSignals, AreThoseNamedAndWorkersFindTheText) {
 
 TEST(StopSignals, WhatCannotBeHandledIsRefused) {
   std::vector<std::string> warnings;
-  for (const char* const names : {"SIGNONE", "SIGTERM,SIGKILL", "SIGSTOP", "SIGTERM,"}) {
+  for (const char* const names : {"SIGNONE", "SIGTERM,SIGKILL", "SIGSTOP", "SIGTERM,", "SIGURG"}) {
     EXPECT_THROW(choose_stop_signals(asked(names), {}, warnings), UserError) << names;
   }
 }
