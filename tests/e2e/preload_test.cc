@@ -356,6 +356,40 @@ TEST_F(PreloadAuto, LeavesOutWhatCannotBeForked) {
   EXPECT_THAT(last.err, Not(HasPreloadTrouble()));
 }
 
+TEST_F(PreloadAuto, LeavesOutWhatEndsTheServerOrIsNeverImported) {
+  const std::string in_the_server = "import os\nif 'RANK' not in os.environ:\n    ";
+  install("dies.py", in_the_server + "os._exit(4)\n");
+  install("hangs.py", in_the_server + "import time; time.sleep(1000)\n");
+  install("installed.py", counting());
+  const std::string script = write("train.py", "import dies, hangs, installed\n");
+  EXPECT_EQ(run_auto(script).code, 0);
+  for (const std::string text :
+       {"the import of 'dies' has ended the interpreter; the next run leaves 'dies' out; every worker imports by "
+        "itself",
+        "'hangs' is not imported within 3s; the next run leaves 'hangs' out; every worker imports by itself"}) {
+    const Ended next = run({"-n", "2", "--preload", "auto", "--start-timeout", "3s"}, {script}, options());
+    EXPECT_EQ(next.code, 0) << next.err;
+    EXPECT_THAT(next.err, HasSubstr("'--preload auto': " + text));
+  }
+  EXPECT_EQ(imports(), 6U);
+  const Ended last = run_auto(script);
+  EXPECT_EQ(imports(), 7U) << last.err;
+  EXPECT_THAT(last.err, Not(HasPreloadTrouble()));
+}
+
+TEST_F(PreloadAuto, DoesNotBlameAModuleWhoseServerWasKilled) {
+  const std::string importing = (folder_.path() / "importing").string();
+  install("slow.py", "import os, time\nif 'RANK' not in os.environ:\n    open('" + importing +
+                         "', 'w').write(str(os.getpid()))\n    time.sleep(1000)\n");
+  const std::string script = write("train.py", "import slow\n");
+  EXPECT_EQ(run_auto(script).code, 0);
+  LrunProcess lrun({"-n", "1", "--preload", "auto", script}, options());
+  ASSERT_TRUE(lrun.read_until([&] { return !read("importing").empty(); })) << lrun.err();
+  ::kill(std::stoi(read("importing")), SIGKILL);
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+  EXPECT_THAT(lrun.err(), HasSubstr("the interpreter was killed during the import of 'slow'; every worker"));
+}
+
 /// As OpenBLAS does, which numpy loads.
 TEST_F(Preload, ForksAfterALibraryThatEndsItsThreadsBeforeAFork) {
   write("blas.py",
@@ -384,7 +418,7 @@ TEST_F(Preload, ThatCannotForkIsToldAndTheRanksStartWithout) {
       {"nowhere", "'--preload nowhere': 'nowhere' cannot be imported: ModuleNotFoundError: No module named 'nowhere'"},
       {"json,broken", "'broken' cannot be imported: RuntimeError: no licence; every worker imports by itself"},
       {"exits", "'exits' cannot be imported: SystemExit: 4"},
-      {"dies", "'--preload dies': the interpreter has ended"},
+      {"dies", "'--preload dies': the import of 'dies' has ended the interpreter; every worker imports by itself"},
       {"threads", "its import has left 1 thread running"},
       {"forks", "its import has left a process"},
       {"copies", "its import has left a process"},
@@ -403,7 +437,8 @@ TEST_F(Preload, ThatHangsEndsWithItsTime) {
   write("hangs.py", "import time\ntime.sleep(1000)\n");
   const std::string script = write("train.py", "print('began')\n");
   const Ended end = run({"-n", "1", "--start-timeout", "1s", "--preload", "hangs"}, {script});
-  EXPECT_THAT(end.err, HasSubstr("'--preload hangs': not imported within 1s; every worker imports by itself"));
+  EXPECT_THAT(end.err,
+              HasSubstr("'--preload hangs': 'hangs' is not imported within 1s; every worker imports by itself"));
   EXPECT_THAT(end.out, HasSubstr("began"));
 }
 

@@ -34,9 +34,14 @@ constexpr std::string_view kStage = "LRUN_FORK_SERVER=";
 
 [[noreturn]] void fail(const char* call) { throw std::system_error(errno, std::generic_category(), call); }
 
-Fd memory_with(std::string_view bytes) {
+Fd make_memory() {
   Fd memory(::memfd_create("lrun-fork-server", MFD_CLOEXEC));
   if (!memory) fail("memfd_create");
+  return memory;
+}
+
+Fd memory_with(std::string_view bytes) {
+  Fd memory = make_memory();
   if (const int error = write_all(memory.get(), bytes); error != 0) {
     throw std::system_error(error, std::generic_category(), "write");
   }
@@ -85,6 +90,8 @@ ForkServer::ForkServer(EventLoop& loop, Order order, const SpawnDefaults& defaul
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("socketpair");
   channel_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
+  import_ = make_memory();
+  if (::ftruncate(import_.get(), kMostImportBytes) != 0) fail("ftruncate");
   const Fd archive = memory_with(stored_zip("sitecustomize.py", kForkServerText));
   // Python asks once whether its streams can seek, and those of ranks are pipes, mostly. A module that reads meets the
   // end.
@@ -125,14 +132,15 @@ ForkServer::~ForkServer() {
 void ForkServer::receive() {
   using enum ForkServerAnswer::Kind;
   const std::optional<ForkServerAnswer> answer = next_answer(Duration::zero());
-  if (!answer) return give_up(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : "the interpreter has ended");
+  if (!answer) return give_up(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : why_ended());
   if (answer->kind == kReady) return settle().ready(answer->text);
   if (answer->kind == kUnfit) return give_up(answer->text);
   ++hellos_;
   std::vector<std::string> fields{order_.modules, order_.learned, std::to_string(::getpid()),
                                   search_path_in(order_.environment), order_.path};
   fields.insert(fields.end(), order_.argv.begin(), order_.argv.end());
-  if (answer->kind != kHello || hellos_ > 2 || !send(fields, {})) give_up("the interpreter has sent something else");
+  if (answer->kind != kHello || hellos_ > 2 || !send(fields, {import_.get()}))
+    give_up("the interpreter has sent something else");
 }
 
 ForkServer::Events ForkServer::settle() {
@@ -145,6 +153,22 @@ void ForkServer::give_up(const std::string& why) {
   const Events events = settle();
   end();
   events.unfit(why);
+}
+
+/// Of a server that was killed from outside the module is not to blame.
+std::string ForkServer::why_ended() const {
+  const std::optional<UnfinishedImport> unfinished = unfinished_import();
+  if (!unfinished) return "the interpreter has ended";
+  const auto status = child_->wait_until_ended(kEndLimit) ? child_->ending() : std::nullopt;
+  const bool was_killed = status && status->kind == ExitStatus::Kind::kSignaled && status->value == SIGKILL;
+  if (was_killed) return "the interpreter was killed during the import of '" + unfinished->module + "'";
+  return "the import of '" + unfinished->module + "' has ended the interpreter" + leave_out(*unfinished);
+}
+
+std::optional<UnfinishedImport> ForkServer::unfinished_import() const {
+  std::array<char, kMostImportBytes> bytes{};
+  const ssize_t size = ::pread(import_.get(), bytes.data(), bytes.size(), 0);
+  return size > 0 ? parse_unfinished_import({bytes.data(), static_cast<std::size_t>(size)}) : std::nullopt;
 }
 
 bool ForkServer::send(const std::vector<std::string>& fields, std::vector<int> descriptors) const try {

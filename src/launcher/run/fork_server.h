@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "process/spawn.h"
 #include "run/fork_server_answer.h"
+#include "run/unfinished_import.h"
 
 namespace lrun::launcher {
 
@@ -44,6 +45,9 @@ class ForkServer {
   /// Of the process; 0 once it has ended.
   [[nodiscard]] pid_t pid() const { return child_->wait_until_ended(Duration::zero()) ? 0 : child_->pid(); }
 
+  /// What it imports at the moment, or did at its end. Empty: nothing.
+  [[nodiscard]] std::optional<UnfinishedImport> unfinished_import() const;
+
   /// A fork has failed, and no other will succeed.
   [[nodiscard]] bool is_given_up() const { return is_given_up_; }
 
@@ -55,6 +59,7 @@ class ForkServer {
   void receive();
   [[nodiscard]] Events settle();
   void give_up(const std::string& why);
+  [[nodiscard]] std::string why_ended() const;
   bool send(const std::vector<std::string>& fields, std::vector<int> descriptors) const;
   [[nodiscard]] std::optional<ForkServerAnswer> next_answer(Duration limit) const;
   void end();
@@ -62,6 +67,7 @@ class ForkServer {
   Order order_;
   Events events_;
   Fd channel_;
+  Fd import_;  ///< memory in which the server notes what it imports
   std::optional<PidFd> child_;
   EventLoop::Watch readable_;
   int hellos_ = 0;

@@ -5,7 +5,8 @@ a rank it returns, and Python goes on as in any other process: it runs the progr
 no frame of this file below it, and ends as it always does.
 
 Descriptor 3 is a socket to the launcher, 4 the archive with this file. A request is one byte with descriptors; the
-first is a memory file with fields that end with NUL. fork_server_answer.h has the answers.
+first is a memory file with fields that end with NUL. fork_server_answer.h has the answers. The launcher shares memory in
+which unfinished_import.h finds what is imported, should that end this process or never be done.
 """
 
 import os
@@ -34,6 +35,28 @@ class Imported:
 
 class Unfit(Exception):
     """The reason why no rank can be forked from here."""
+
+
+class Note:
+    """Of what is imported, in memory that the launcher has, too."""
+
+    def __init__(self, fd):
+        import mmap
+
+        self.memory = mmap.mmap(fd, 0)
+        os.close(fd)
+
+    def write(self, name="", path=""):
+        """With the file of 'auto' in which it is; without a name: nothing is imported."""
+        import time
+
+        text = b"%d\0%s\0%s\0" % (time.monotonic_ns(), name.encode("utf-8", "replace"), os.fsencode(path))
+        if len(text) <= len(self.memory):
+            self.memory[: len(text)] = text
+
+    def close(self):
+        self.write()
+        self.memory.close()
 
 
 class Learned:
@@ -193,15 +216,16 @@ def list_of(folder, argv):
     return Learned(f"{folder}/{zlib.crc32(key):08x}")
 
 
-def import_all(names, learned):
+def import_all(names, learned, note):
     try:
         import_own_sitecustomize()
     except Exception as error:
         raise Unfit(f"its 'sitecustomize' fails: {type(error).__name__}: {error}") from error
-    import_modules(names, learned)
+    import_modules(names, learned, note)
+    note.close()
 
 
-def import_learned(learned):
+def import_learned(learned, note):
     """Those that are found where they were, one by one."""
     import importlib.util
 
@@ -210,6 +234,7 @@ def import_learned(learned):
         parent = name.rpartition(".")[0]
         if name in sys.modules or (parent and parent not in sys.modules):
             continue
+        note.write(name, learned.path)
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, AttributeError, ValueError):
@@ -246,16 +271,17 @@ def import_module(name):
             os._exit(0)  # a copy of this process, which the module has made
 
 
-def import_modules(names, learned):
+def import_modules(names, learned, note):
     """As the program itself would do it."""
     program = sys.argv[0]
     folder = os.getcwd() if program in ("-c", "-m") else os.path.dirname(os.path.realpath(program))
     first = [] if getattr(sys.flags, "safe_path", False) else [folder]
     sys.path[:0] = first
     for name in names:
+        note.write(name)
         import_module(name)
     if learned:
-        import_learned(learned)
+        import_learned(learned, note)
     for entry in first:
         if entry in sys.path:
             sys.path.remove(entry)
@@ -506,17 +532,19 @@ def main():
     channel = socket.socket(fileno=CHANNEL)
     try:
         answer(channel, "H")
-        (modules, folder, launcher, pythonpath, program, *argv), _ = receive(channel)
+        (modules, folder, launcher, pythonpath, program, *argv), (shared,) = receive(channel)
         launcher = int(launcher)
         if os.getppid() != launcher:
             raise Unfit("this Python is started by another program")
         if stage == "probe":
+            os.close(shared)
             os.execve(program, argv, {**os.environ, STAGE: "serve"})
         leave_archive(pythonpath)
         before = os.environb.copy()
         names = modules.decode().split(",")
         learned = list_of(os.fsdecode(folder), [os.fsdecode(word) for word in argv]) if "auto" in names else None
-        output = printed_by(lambda: import_all([name for name in names if name != "auto"], learned))
+        note = Note(shared)
+        output = printed_by(lambda: import_all([name for name in names if name != "auto"], learned, note))
         changes = changes_since(before)
         check_fitness()
         own_name = read_name()
