@@ -15,11 +15,12 @@ inline int forwarded_signal() { return SIGRTMIN + 1; }
 /// that it cannot fail, and does nothing where nobody waits for it.
 inline int folder_changed_signal() { return SIGURG; }
 
-/// True of signals that only lrun and the C library send, so that no option may use them. The kernel's real-time
-/// signals begin below SIGRTMIN, with those of the C library.
+/// True of signals that lrun and the C library need for themselves, so that no option may use them. The kernel's
+/// real-time signals begin below SIGRTMIN, with those of the C library.
 inline bool is_private_signal(int signal_number) {
   constexpr int kLastOfKernelsOwn = 31;
-  return signal_number > kLastOfKernelsOwn && signal_number <= forwarded_signal();
+  return signal_number == folder_changed_signal() ||
+         (signal_number > kLastOfKernelsOwn && signal_number <= forwarded_signal());
 }
 
 }  // namespace lrun::inline core

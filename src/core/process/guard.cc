@@ -42,6 +42,7 @@ using namespace std::chrono_literals;
 constexpr Duration kCleanUpLimit(5000);
 constexpr Duration kSecondLookLimit(2000);  // the launcher had its own time before, and reported what is left
 constexpr Duration kAnswerLimit(6000);      // longer than the launcher itself ever blocks
+constexpr Duration kCleanerEndLimit(1000);
 constexpr Duration kWorkersEndLimit(1000);  // a look through all processes of the machine takes some milliseconds
 constexpr SteadyTime kNever = SteadyTime::max();
 
@@ -273,7 +274,7 @@ std::optional<PidFd> remove_abandoned_memory(const MemoryFolder& memory) {
 /// A later run removes the rest. Without a pidfd its number may be another's by now.
 void end_cleaner(const PidFd& cleaner) {
   if (cleaner.poll_fd() < 0 || !cleaner.signal(SIGKILL)) return;
-  (void)cleaner.wait_until_ended(kWorkersEndLimit);
+  (void)cleaner.wait_until_ended(kCleanerEndLimit);
 }
 
 /// Both processes have the cgroup and the folder in memory; the last one removes them. A guard that was stopped in its

@@ -30,12 +30,17 @@ bool make_workers_folder(const Fd& outer) {
          ::fchmodat(outer.get(), kWorkersFolder, S_IRWXU, 0) == 0;
 }
 
-/// `path` is this folder, as make() leaves it to this user.
-bool is_own(const Fd& folder, const std::string& path) {
+bool has_path(const Fd& folder, const std::string& path) {
   struct stat opened {};
   struct stat named {};
-  return ::fstat(folder.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_uid == ::geteuid() &&
-         (opened.st_mode & 0777U) == S_IRWXU && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  return ::fstat(folder.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
+/// As make() leaves a folder to this user.
+bool is_private(const Fd& folder) {
+  struct stat status {};
+  return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0777U) == S_IRWXU;
 }
 
 /// A folder is made writable before it is read. What cannot be removed stays.
@@ -74,7 +79,7 @@ bool any_other(const std::string& parent, const std::string& own, const Visit& v
 /// The folder of a killed run, locked. Empty: another one is at `path`.
 Fd open_abandoned(const std::string& path) {
   Fd fd = open_without_links(path);
-  return fd && is_own(fd, path) && try_lock(fd) ? std::move(fd) : Fd();
+  return fd && is_private(fd) && has_path(fd, path) && try_lock(fd) ? std::move(fd) : Fd();
 }
 
 void remove_those_abandoned(const std::string& parent, const std::string& own) {
@@ -108,7 +113,8 @@ MemoryFolder MemoryFolder::make(std::string_view name, const std::string& parent
     }
     ::chmod(outer.c_str(), S_IRWXU);
     Fd fd = open_without_links(outer);
-    if (!fd || !try_lock(fd) || !is_own(fd, outer)) continue;  // a run that cleans up has its lock
+    const bool is_ours = fd && try_lock(fd) && is_private(fd) && has_path(fd, outer);
+    if (!is_ours) continue;  // a run that cleans up has its lock
     if (make_workers_folder(fd)) return {std::move(fd), std::move(outer)};
     const int error = errno;
     ::rmdir(outer.c_str());
@@ -120,12 +126,13 @@ MemoryFolder MemoryFolder::make(std::string_view name, const std::string& parent
 
 std::string MemoryFolder::path() const { return fd_ ? outer_ + '/' + kWorkersFolder : std::string(); }
 
-void MemoryFolder::make_again() const {
-  if (fd_) make_workers_folder(fd_);
+std::string MemoryFolder::make_again() const {
+  const bool is_there = fd_ && (make_workers_folder(fd_) || errno == EEXIST);
+  return is_there ? path() : std::string();
 }
 
 void MemoryFolder::remove() const {
-  if (fd_ && is_own(fd_, outer_)) remove_with_files(outer_);
+  if (fd_ && has_path(fd_, outer_)) remove_with_files(outer_);
 }
 
 bool MemoryFolder::has_abandoned() const {

@@ -31,8 +31,8 @@ class MemoryFolder {
   [[nodiscard]] const std::string& outer_path() const noexcept { return outer_; }
   /// The workers' folder; empty: there is none.
   [[nodiscard]] std::string path() const;
-  /// Makes the workers' folder anew if somebody has removed it.
-  void make_again() const;
+  /// Makes the workers' folder anew if somebody has removed it. \return its path; empty: ours is gone, too
+  [[nodiscard]] std::string make_again() const;
 
   /// Removes all, also what its owner may not write; no link is followed. Without effect once it is gone, also where
   /// something else has its name since.

@@ -15,7 +15,7 @@ namespace {
 
 /// The signal cannot be handled, or has a meaning of its own for lrun.
 bool is_reserved(int number) {
-  const int reserved[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGTSTP, SIGCONT, SIGPIPE, folder_changed_signal()};
+  const int reserved[] = {SIGKILL, SIGSTOP, SIGCHLD, SIGTSTP, SIGCONT, SIGPIPE};
   return is_private_signal(number) || std::find(std::begin(reserved), std::end(reserved), number) != std::end(reserved);
 }
 

@@ -74,12 +74,11 @@ std::optional<StartFailure> Attempt::start() {
     null_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (null_) common.standard_input = null_.get();
   }
-  surroundings_.guard.memory().make_again();
   RunFacts facts{.master_port = membership_.master_port,
                  .master_addr = membership_.master_addr,
                  .restart_count = membership_.attempt,
                  .error_file_directory = surroundings_.names_error_files ? files_.path().string() : std::string(),
-                 .memory_folder = surroundings_.guard.memory().path()};
+                 .memory_folder = surroundings_.guard.memory().make_again()};
   if (is_horovod(plan)) add_horovod_facts(plan, membership_, facts);
   const WorkerEnvironment environment(plan, node(), start.environment, facts);
   common.shared_environment = environment.shared();

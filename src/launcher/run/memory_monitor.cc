@@ -1,9 +1,9 @@
 // In: changes in the run's folder in memory. Out: a warning when it holds too much. run_node() owns one.
 #include "run/memory_monitor.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fts.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -53,20 +54,27 @@ std::uint64_t default_limit(const std::string& folder) {
 
 /// What the files below a folder take. `watch` is called with each folder, and with this one.
 template <class Watch>
-std::uint64_t bytes_in(std::string folder, const Watch& watch) {
+std::uint64_t bytes_in(const std::string& outer, const Watch& watch) {
   constexpr std::uint64_t kBlock = 512;
-  char* const roots[] = {folder.data(), nullptr};
-  const std::unique_ptr<FTS, int (*)(FTS*)> tree(::fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, nullptr), ::fts_close);
   std::uint64_t bytes = 0;
   std::set<ino_t> linked;  // each of these files counts once
-  int files = 0;
-  while (const FTSENT* const entry = tree && files < kMostFiles ? ::fts_read(tree.get()) : nullptr) {
-    ++files;
-    if (entry->fts_info == FTS_D) watch(entry->fts_accpath);
-    if (entry->fts_info != FTS_F) continue;
-    const struct stat& status = *entry->fts_statp;
-    const bool is_known = status.st_nlink > 1 && !linked.insert(status.st_ino).second;
-    if (!is_known) bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+  std::vector<std::string> folders{outer};
+  for (int files = 0; !folders.empty() && files < kMostFiles;) {
+    const std::string folder = std::move(folders.back());
+    folders.pop_back();
+    watch(folder.c_str());
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+    while (const dirent* const entry = entries && files < kMostFiles ? ::readdir(entries.get()) : nullptr) {
+      const std::string_view name(entry->d_name);
+      std::string path = folder + '/' + entry->d_name;
+      struct stat status {};
+      if (name == "." || name == ".." || ::lstat(path.c_str(), &status) != 0) continue;
+      ++files;
+      if (S_ISDIR(status.st_mode)) folders.push_back(std::move(path));
+      if (!S_ISREG(status.st_mode)) continue;
+      const bool is_known = status.st_nlink > 1 && !linked.insert(status.st_ino).second;
+      if (!is_known) bytes += static_cast<std::uint64_t>(status.st_blocks) * kBlock;
+    }
   }
   return bytes;
 }
@@ -76,11 +84,12 @@ std::uint64_t bytes_in(std::string folder, const Watch& watch) {
 MemoryMonitor::MemoryMonitor(EventLoop& loop, const MemoryFolder& folder, const Setting<MemoryLimit>& limit,
                              MessageSink& sink)
     : loop_(loop), folder_(folder), sink_(sink), limit_(limit.value.bytes) {
-  if (!folder_) return;
+  if (!folder_ || limit_ == ResourceLimit::kUnlimited) return;
   const int signal_number = folder_changed_signal();
   const sigset_t blocked = signal_set({signal_number});
   ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
-  if (!watch_folder(folder_.outer_path().c_str())) {
+  watch_folder(folder_.outer_path().c_str());
+  if (watched_.empty()) {
     const std::error_code error(errno, std::generic_category());
     if (limit.given()) sink_.warn(fmt::format("'{}' is not watched: {}", limit.origin, error.message()));
     return;
@@ -93,15 +102,12 @@ MemoryMonitor::MemoryMonitor(EventLoop& loop, const MemoryFolder& folder, const 
 
 /// The kernel tells of the first change (dnotify). inotify, which can tell more, takes milliseconds to be closed: the
 /// end of each run would wait for it, and the ports of a killed launcher would be in use until then.
-bool MemoryMonitor::watch_folder(const char* path) {
-  if (watched_.size() >= kMostFolders) return true;
+void MemoryMonitor::watch_folder(const char* path) {
+  if (watched_.size() >= kMostFolders) return;
   Fd folder(::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder || ::fcntl(folder.get(), F_SETSIG, folder_changed_signal()) != 0 ||
-      ::fcntl(folder.get(), F_NOTIFY, DN_CREATE | DN_MODIFY) != 0) {
-    return false;
-  }
-  watched_.push_back(std::move(folder));
-  return true;
+  const bool is_watched = folder && ::fcntl(folder.get(), F_SETSIG, folder_changed_signal()) == 0 &&
+                          ::fcntl(folder.get(), F_NOTIFY, DN_CREATE | DN_MODIFY) == 0;
+  if (is_watched) watched_.push_back(std::move(folder));
 }
 
 void MemoryMonitor::look() {

@@ -26,7 +26,7 @@ class MemoryMonitor {
   MemoryMonitor& operator=(const MemoryMonitor&) = delete;
 
  private:
-  bool watch_folder(const char* path);
+  void watch_folder(const char* path);
   void look();
 
   EventLoop& loop_;

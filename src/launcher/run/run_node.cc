@@ -29,7 +29,7 @@ NodeRunEnd run_node(const LaunchPlan& plan, const Environment& environment, Node
   }
   run.facts.job = run.job;
   RunRecord record(loop, plan, environment, run_output.sink);
-  const MemoryMonitor memory(loop, guard.memory(), plan.setup.memory, run_output.sink);
+  MemoryMonitor memory(loop, guard.memory(), plan.setup.memory, run_output.sink);
   NodeLauncher launcher(plan, {loop, environment, guard, *store, logs, record, run_output}, std::move(run.facts));
   Verdict verdict = launcher.run();
   const std::string token = outcome_token(environment);

@@ -112,6 +112,7 @@ TEST_F(MemoryFolderTest, GoesWhateverWorkersHaveDoneToTheirs) {
   const std::vector<std::function<void(const fs::path&)>> deeds{
       [](const fs::path& workers) { fs::permissions(workers, fs::perms(0755)); },
       [](const fs::path& workers) { fs::permissions(workers, fs::perms(0)); },
+      [](const fs::path& workers) { fs::permissions(workers.parent_path(), fs::perms(0755)); },
       [](const fs::path& workers) { fs::permissions(workers / "inner", fs::perms(0500)); },
       [](const fs::path& workers) { fs::permissions(workers / "inner", fs::perms(0)); },
       [](const fs::path& workers) {
@@ -136,11 +137,13 @@ TEST_F(MemoryFolderTest, GoesWhateverWorkersHaveDoneToTheirs) {
 TEST_F(MemoryFolderTest, IsMadeAgainForTheNextAttempt) {
   const MemoryFolder folder = make("run");
   fs::remove(folder.path());
-  folder.make_again();
+  EXPECT_EQ(folder.make_again(), folder.path());
   EXPECT_TRUE(fs::is_directory(folder.path()));
   std::ofstream(fs::path(folder.path()) / "state") << "saved";
-  folder.make_again();
+  EXPECT_EQ(folder.make_again(), folder.path());
   EXPECT_TRUE(fs::exists(fs::path(folder.path()) / "state"));
+  fs::remove_all(folder.outer_path());
+  EXPECT_EQ(folder.make_again(), "");
 }
 
 TEST_F(MemoryFolderTest, RemovesThoseOfKilledRunsOnly) {

@@ -100,9 +100,16 @@ TEST_F(MemoryMonitorTest, CountsALinkedFileOnce) {
   EXPECT_THAT(sink_.entries.front().text, HasSubstr("keep 39")) << "KiB, of two files";
 }
 
+TEST_F(MemoryMonitorTest, WatchesNothingWithoutALimit) {
+  watch(ResourceLimit::kUnlimited);
+  save("state", 200'000);
+  loop_.run();
+  EXPECT_EQ(sink_.text(), "") << "and the loop had nothing to wait for";
+}
+
 TEST_F(MemoryMonitorTest, WatchesNothingWhereThereIsNoFolder) {
   const MemoryFolder none;
-  const MemoryMonitor monitor(loop_, none, {}, sink_);
+  MemoryMonitor monitor(loop_, none, {}, sink_);
   loop_.run();
   EXPECT_EQ(sink_.text(), "") << "and the loop had nothing to wait for";
 }
