@@ -356,20 +356,18 @@ TEST_F(PreloadAuto, LeavesOutWhatCannotBeForked) {
   EXPECT_THAT(last.err, Not(HasPreloadTrouble()));
 }
 
-TEST_F(PreloadAuto, LeavesOutWhatEndsTheServerOrIsNeverImported) {
-  const std::string in_the_server = "import os\nif 'RANK' not in os.environ:\n    ";
-  install("dies.py", in_the_server + "os._exit(4)\n");
-  install("hangs.py", in_the_server + "import time; time.sleep(1000)\n");
+TEST_F(PreloadAuto, LeavesOutWhatEndsTheServer) {
+  install("dies.py", "import os\nif 'RANK' not in os.environ:\n    os._exit(4)\n");
+  install("crashes.py", "import os\nif 'RANK' not in os.environ:\n    os.abort()\n");
   install("installed.py", counting());
-  const std::string script = write("train.py", "import dies, hangs, installed\n");
+  const std::string script = write("train.py", "import dies, crashes, installed\n");
   EXPECT_EQ(run_auto(script).code, 0);
-  for (const std::string text :
-       {"the import of 'dies' has ended the interpreter; the next run leaves 'dies' out; every worker imports by "
-        "itself",
-        "'hangs' is not imported within 3s; the next run leaves 'hangs' out; every worker imports by itself"}) {
-    const Ended next = run({"-n", "2", "--preload", "auto", "--start-timeout", "3s"}, {script}, options());
+  for (const std::string module : {"dies", "crashes"}) {
+    const Ended next = run_auto(script);
     EXPECT_EQ(next.code, 0) << next.err;
-    EXPECT_THAT(next.err, HasSubstr("'--preload auto': " + text));
+    EXPECT_THAT(next.err, HasSubstr("'--preload auto': the import of '" + module +
+                                    "' has ended the interpreter; the next run leaves '" + module +
+                                    "' out; every worker imports by itself"));
   }
   EXPECT_EQ(imports(), 6U);
   const Ended last = run_auto(script);
@@ -377,17 +375,37 @@ TEST_F(PreloadAuto, LeavesOutWhatEndsTheServerOrIsNeverImported) {
   EXPECT_THAT(last.err, Not(HasPreloadTrouble()));
 }
 
-TEST_F(PreloadAuto, DoesNotBlameAModuleWhoseServerWasKilled) {
+TEST_F(PreloadAuto, DoesNotBlameAModuleWhoseServerWasKilledOrIsSlow) {
   const std::string importing = (folder_.path() / "importing").string();
   install("slow.py", "import os, time\nif 'RANK' not in os.environ:\n    open('" + importing +
-                         "', 'w').write(str(os.getpid()))\n    time.sleep(1000)\n");
+                         "', 'w').write(str(os.getpid()) + '.')\n    time.sleep(1000)\n");
   const std::string script = write("train.py", "import slow\n");
   EXPECT_EQ(run_auto(script).code, 0);
-  LrunProcess lrun({"-n", "1", "--preload", "auto", script}, options());
-  ASSERT_TRUE(lrun.read_until([&] { return !read("importing").empty(); })) << lrun.err();
-  ::kill(std::stoi(read("importing")), SIGKILL);
-  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
-  EXPECT_THAT(lrun.err(), HasSubstr("the interpreter was killed during the import of 'slow'; every worker"));
+  for (const int signal_number : {SIGKILL, SIGTERM}) {
+    fs::remove(importing);
+    LrunProcess lrun({"-n", "1", "--preload", "auto", script}, options());
+    ASSERT_TRUE(lrun.read_until([&] { return contains(read("importing"), "."); })) << lrun.err();
+    ::kill(std::stoi(read("importing")), signal_number);
+    EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+    EXPECT_THAT(lrun.err(), HasSubstr("the interpreter was killed during the import of 'slow'; every worker"));
+  }
+  const Ended late = run({"-n", "1", "--preload", "auto", "--start-timeout", "5s"}, {script}, options());
+  EXPECT_EQ(late.code, 0) << late.err;
+  EXPECT_THAT(late.err, HasSubstr("'slow' is not imported within 5s; every worker imports by itself"));
+}
+
+/// What is there before the modules of the list, which are not to blame for it.
+TEST_F(PreloadAuto, BlamesNoModuleForAThreadOfAnother) {
+  write("threads.py",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[1000], daemon=True).start()\n");
+  install("installed.py", counting());
+  const std::string script = write("train.py", "import installed\n");
+  EXPECT_EQ(run_auto(script).code, 0);
+  const Ended next = run({"-n", "2", "--preload", "threads,auto"}, {script}, options());
+  EXPECT_THAT(next.err, HasSubstr("its import has left 1 thread running; every worker imports by itself"));
+  EXPECT_EQ(imports(), 4U);
+  EXPECT_EQ(run_auto(script).code, 0);
+  EXPECT_EQ(imports(), 5U);
 }
 
 /// As OpenBLAS does, which numpy loads.

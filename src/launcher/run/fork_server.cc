@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -72,6 +73,12 @@ std::string cpu_list(const SpawnRequest& request) {
     if (CPU_ISSET_S(cpu, request.cpus_bytes, request.cpus)) list += (list.empty() ? "" : ",") + std::to_string(cpu);
   }
   return list;
+}
+
+/// No other process has sent the signal.
+bool is_crash(int signal_number) {
+  constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+  return std::find(kCrashes.begin(), kCrashes.end(), signal_number) != kCrashes.end();
 }
 
 /// Empty: the answer names no child of this process.
@@ -155,12 +162,12 @@ void ForkServer::give_up(const std::string& why) {
   events.unfit(why);
 }
 
-/// Of a server that was killed from outside the module is not to blame.
+/// What ended by itself, or crashed, did so because of the module.
 std::string ForkServer::why_ended() const {
   const std::optional<UnfinishedImport> unfinished = unfinished_import();
   if (!unfinished) return "the interpreter has ended";
   const auto status = child_->wait_until_ended(kEndLimit) ? child_->ending() : std::nullopt;
-  const bool was_killed = status && status->kind == ExitStatus::Kind::kSignaled && status->value == SIGKILL;
+  const bool was_killed = status && status->kind == ExitStatus::Kind::kSignaled && !is_crash(status->value);
   if (was_killed) return "the interpreter was killed during the import of '" + unfinished->module + "'";
   return "the import of '" + unfinished->module + "' has ended the interpreter" + leave_out(*unfinished);
 }

@@ -114,7 +114,7 @@ class Learned:
         lines = [*dict.fromkeys([*before, *more, *noted])]
         if lines == before:
             return
-        part = f"{self.path}.{os.getpid()}"
+        part = f"{self.path}.{os.uname().nodename}.{os.getpid()}"  # hosts may share the folder
         try:
             os.makedirs(os.path.dirname(self.path), 0o700, exist_ok=True)
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -122,7 +122,10 @@ class Learned:
                 file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace")[:MOST_LEARNED])
             os.rename(part, self.path)
         except OSError:
-            pass
+            try:
+                os.unlink(part)
+            except OSError:
+                pass
 
 
 class Learner:
@@ -210,8 +213,9 @@ def list_of(folder, argv):
     program = sys.argv[0]
     if program not in ("-c", "-m"):
         program = os.path.realpath(program)
-    elif program in argv:
-        program = argv[argv.index(program) + 1] + "\0" + os.getcwd()
+    else:
+        words = argv[argv.index(program) + 1 :][:1] if program in argv else argv  # also '-mNAME'
+        program = "\0".join((*words, os.getcwd()))
     key = "\0".join((sys.prefix, sys.version, program)).encode("utf-8", "replace")
     return Learned(f"{folder}/{zlib.crc32(key):08x}")
 
@@ -230,6 +234,7 @@ def import_learned(learned, note):
     import importlib.util
 
     known = open_files()
+    check_fitness(known)  # what is there already is no module's of these
     for name, file in learned.modules():
         parent = name.rpartition(".")[0]
         if name in sys.modules or (parent and parent not in sys.modules):

@@ -60,14 +60,6 @@ std::string preload_lost(const LaunchPlan& plan, const std::string& why) {
   return fmt::format("'{}': {}; every worker imports by itself", as_written(plan.setup.preload), why);
 }
 
-/// A module that has taken the larger part of the time is to blame, and not a slow machine.
-std::string not_imported_within(Duration limit, const std::optional<UnfinishedImport>& unfinished) {
-  if (!unfinished) return "not imported within " + format_duration(limit);
-  const bool is_to_blame = steady_now() - unfinished->since > limit / 2;
-  return fmt::format("'{}' is not imported within {}{}", unfinished->module, format_duration(limit),
-                     is_to_blame ? leave_out(*unfinished) : "");
-}
-
 /// \return the exit code. \param signal_number  that asked for it; 0: the guard was killed
 int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard, MessageSink& sink) {
   guard.mark_end(signal_number, end_what_is_left(guard, kShortCleanUpLimit, sink));
@@ -95,7 +87,7 @@ Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& 
   });
   const Duration limit = plan.start_timeout.value > Duration::zero() ? plan.start_timeout.value : kImportLimit;
   const EventLoop::Timer deadline =
-      loop.after(limit, [&] { end(not_imported_within(limit, outcome.server->unfinished_import())); });
+      loop.after(limit, [&] { end(why_late(outcome.server->unfinished_import(), limit, steady_now())); });
   const EventLoop::Timer note = loop.after(
       kQuietImport, [&] { sink.note(fmt::format("still waiting for the imports of '{}'", as_written(modules))); });
   if (share_threads(plan.nodes.front())) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -42,6 +43,14 @@ std::string leave_out(const UnfinishedImport& unfinished) {
       list && ::fstat(list.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid();
   if (!is_own || write_all(list.get(), '!' + unfinished.module + '\n') != 0) return {};
   return "; the next run leaves '" + unfinished.module + "' out";
+}
+
+std::string why_late(const std::optional<UnfinishedImport>& unfinished, Duration limit, SteadyTime now) {
+  constexpr Duration kLeast(60'000);
+  const std::string within = "not imported within " + format_duration(limit);
+  if (!unfinished) return within;
+  const bool hangs = now - unfinished->since > std::max(limit / 2, kLeast);
+  return "'" + unfinished->module + "' is " + within + (hangs ? leave_out(*unfinished) : "");
 }
 
 }  // namespace lrun::launcher

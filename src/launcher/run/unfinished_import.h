@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/duration.h"
 
 namespace lrun::launcher {
 
@@ -26,5 +27,9 @@ std::optional<UnfinishedImport> parse_unfinished_import(std::string_view bytes);
 /// Adds to the list that the next run leaves the module out. \return '; the next run leaves 'MODULE' out'; empty where
 /// the user named the module or the list cannot be written.
 std::string leave_out(const UnfinishedImport& unfinished);
+
+/// Why there is no server when `limit` is over. A module that has taken more than half of it, and more than a minute,
+/// is left out from now on: it hangs. Another one may have been slow by chance.
+std::string why_late(const std::optional<UnfinishedImport>& unfinished, Duration limit, SteadyTime now);
 
 }  // namespace lrun::launcher

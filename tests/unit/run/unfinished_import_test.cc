@@ -63,5 +63,18 @@ TEST_F(ListOfModules, IsAFileOfThisUserAlone) {
   }
 }
 
+TEST_F(ListOfModules, LeavesOutWhatTookMostOfALongTime) {
+  using namespace std::chrono_literals;
+  const UnfinishedImport slow{"slow", kSince, list_};
+  EXPECT_EQ(why_late(std::nullopt, Duration(5min), kSince + 5min), "not imported within 5m");
+  std::ofstream(list_) << "slow\t/slow.py\n";
+  EXPECT_EQ(why_late(slow, Duration(5min), kSince + 2min), "'slow' is not imported within 5m");
+  EXPECT_EQ(why_late(slow, Duration(10s), kSince + 9s), "'slow' is not imported within 10s");
+  EXPECT_EQ(text(), "slow\t/slow.py\n");
+  EXPECT_EQ(why_late(slow, Duration(5min), kSince + 3min),
+            "'slow' is not imported within 5m; the next run leaves 'slow' out");
+  EXPECT_EQ(text(), "slow\t/slow.py\n!slow\n");
+}
+
 }  // namespace
 }  // namespace lrun::launcher
