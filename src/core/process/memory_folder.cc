@@ -43,11 +43,11 @@ bool is_private(const Fd& folder) {
   return ::fstat(folder.get(), &status) == 0 && status.st_uid == ::geteuid() && (status.st_mode & 0777U) == S_IRWXU;
 }
 
-/// A folder is made writable before it is read. What cannot be removed stays.
+/// A folder is made writable before it is read. What cannot be removed stays. The working folder changes meanwhile: a
+/// path may be longer than the kernel takes one.
 void remove_with_files(std::string path) {
   char* const roots[] = {path.data(), nullptr};
-  const std::unique_ptr<FTS, int (*)(FTS*)> tree(::fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, nullptr),
-                                                 ::fts_close);
+  const std::unique_ptr<FTS, int (*)(FTS*)> tree(::fts_open(roots, FTS_PHYSICAL | FTS_XDEV, nullptr), ::fts_close);
   if (!tree) return;
   while (const FTSENT* const entry = ::fts_read(tree.get())) {
     if (entry->fts_info == FTS_D) {

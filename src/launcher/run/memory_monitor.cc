@@ -37,17 +37,19 @@ constexpr std::uint64_t kGiB = 1ULL << 30U;
 constexpr int kMostFiles = 10'000;         // a look may take some milliseconds
 constexpr std::size_t kMostFolders = 100;  // each takes a descriptor
 
-/// The free memory of the machine; the largest number where it is unknown.
-std::uint64_t available_memory() {
+/// The free memory of the machine; empty where it is unknown.
+std::optional<std::uint64_t> available_memory() {
   constexpr std::size_t kMostBytes = 64 * 1024;
   const auto kib = counter_named(read_small_file("/proc/meminfo", kMostBytes).value_or(""), "MemAvailable:");
-  return kib ? *kib * 1024 : ~std::uint64_t{0};
+  return kib ? std::optional(*kib * 1024) : std::nullopt;
 }
 
-/// A quarter of what is free: of the file system, of the machine, and of the cgroup, which counts these files, too.
-std::uint64_t default_limit(const std::string& folder) {
-  const auto space = storage_space(folder.c_str());
-  std::uint64_t free = std::min(space ? space->free_bytes : ~std::uint64_t{0}, available_memory());
+/// A quarter of what was free before workers kept `kept` bytes: of the file system, of the machine, and of the cgroup,
+/// which counts these files, too.
+std::uint64_t default_limit(const std::string& folder, std::uint64_t kept) {
+  std::uint64_t free = ~std::uint64_t{0};
+  if (const auto space = storage_space(folder.c_str())) free = space->free_bytes + kept;
+  if (const auto available = available_memory()) free = std::min(free, *available + kept);
   if (const std::uint64_t limit = MemoryWatch().limit(); limit > 0) free = std::min(free, limit);
   return free / 4;
 }
@@ -111,9 +113,9 @@ void MemoryMonitor::watch_folder(const char* path) {
 }
 
 void MemoryMonitor::look() {
-  if (!limit_) limit_ = default_limit(folder_.path());
   watched_.clear();
   const std::uint64_t bytes = bytes_in(folder_.outer_path(), [this](const char* inner) { watch_folder(inner); });
+  if (!limit_) limit_ = default_limit(folder_.path(), bytes);
   if (bytes <= *limit_) return;
   sink_.warn(
       fmt::format("the workers keep {} in '{}', more than {}", bytes_text(bytes), folder_.path(), bytes_text(*limit_)));

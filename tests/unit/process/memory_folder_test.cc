@@ -96,6 +96,21 @@ TEST_F(MemoryFolderTest, GoesWithAllThatIsInItAndLeavesWhatALinkNames) {
   EXPECT_TRUE(fs::exists(place("precious")));
 }
 
+TEST_F(MemoryFolderTest, GoesHoweverDeepItIs) {
+  const MemoryFolder folder = make("run");
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  for (int depth = 0; depth < 5000; ++depth) {
+    ASSERT_EQ(::mkdir("d", 0700), 0);
+    ASSERT_EQ(::chdir("d"), 0);
+  }
+  std::ofstream("state") << "saved";
+  fs::current_path(before);
+  folder.remove();
+  EXPECT_FALSE(fs::exists(folder.outer_path()));
+  EXPECT_EQ(fs::current_path(), before);
+}
+
 TEST_F(MemoryFolderTest, LeavesAnotherFolderInItsPlaceAlone) {
   const MemoryFolder folder = make("run");
   fs::rename(folder.outer_path(), place("elsewhere"));
