@@ -212,6 +212,14 @@ TEST_F(Preload, LetsAProgramChangeAndFinishItsStreams) {
   EXPECT_EQ(read("kept").size(), 100U) << "Python closes at its end what a program leaves open";
 }
 
+TEST_F(Preload, ForksAfterAModuleThatClosesAStream) {
+  write("silent.py", "import sys\nsys.stdout.close()\n");
+  const std::string script = write("train.py", "import silent, counted, sys\nsys.exit(9)\n");
+  const Ended end = run({"-n", "2", "--preload", "silent,counted"}, {script});
+  EXPECT_EQ(end.code, 9) << end.err;
+  EXPECT_EQ(imports(), 1U) << end.err;
+}
+
 TEST_F(Preload, LetsTheProgramMeetAClosedPipe) {
   write("loud.py", "print('loud')\n");
   const std::string program = write("quiet.py", "import sys\nsys.exit(3)\n");
@@ -342,8 +350,8 @@ TEST_F(PreloadAuto, LeavesOutWhatCannotBeForked) {
   install("installed.py", counting());
   const std::string script = write("train.py", "import threads, ranked, installed\n");
   EXPECT_EQ(run_auto(script).code, 0);
-  for (const auto& [reason, module] :
-       {std::pair("its import has left 1 thread running", "threads"), std::pair("KeyError: 'RANK'", "ranked")}) {
+  for (const auto& [reason, module] : {std::pair("the import of 'threads' has left 1 thread running", "threads"),
+                                       std::pair("KeyError: 'RANK'", "ranked")}) {
     const Ended next = run_auto(script);
     EXPECT_EQ(next.code, 0) << next.err;
     EXPECT_THAT(next.err,
@@ -394,18 +402,34 @@ TEST_F(PreloadAuto, DoesNotBlameAModuleWhoseServerWasKilledOrIsSlow) {
   EXPECT_THAT(late.err, HasSubstr("'slow' is not imported within 5s; every worker imports by itself"));
 }
 
-/// What is there before the modules of the list, which are not to blame for it.
-TEST_F(PreloadAuto, BlamesNoModuleForAThreadOfAnother) {
-  write("threads.py",
-        "import threading, time\nthreading.Thread(target=time.sleep, args=[1000], daemon=True).start()\n");
+/// The list cannot be read, or written.
+TEST_F(PreloadAuto, SaysWhereNothingIsLearned) {
+  fs::create_directory(folder_.path() / "state");
+  write("state/preload", "a file in place of the folder");
+  const std::string script = write("train.py", "print('began')\n");
+  for (int i = 0; i < 2; ++i) {
+    const Ended end = run_auto(script);
+    EXPECT_EQ(end.code, 0) << end.err;
+    EXPECT_THAT(end.err, HasSubstr("'--preload auto': nothing is learned, as '" + (folder_.path() / "state").string() +
+                                   "/preload' cannot be written"));
+  }
+}
+
+TEST_F(PreloadAuto, BlamesASitecustomizeForItsThread) {
   install("installed.py", counting());
   const std::string script = write("train.py", "import installed\n");
   EXPECT_EQ(run_auto(script).code, 0);
-  const Ended next = run({"-n", "2", "--preload", "threads,auto"}, {script}, options());
-  EXPECT_THAT(next.err, HasSubstr("its import has left 1 thread running; every worker imports by itself"));
-  EXPECT_EQ(imports(), 4U);
+  write("sitecustomize.py",
+        "import threading, time\nthreading.Thread(target=time.sleep, args=[1000], daemon=True).start()\n");
+  LrunProcess::Options with_hook = options();
+  with_hook.environment["PYTHONPATH"] = folder_.path().string();
+  for (int i = 0; i < 2; ++i) {
+    const Ended next = run({"-n", "2", "--preload", "auto"}, {script}, with_hook);
+    EXPECT_THAT(next.err, HasSubstr("its 'sitecustomize' has left 1 thread running; every worker imports by itself"));
+  }
+  EXPECT_EQ(imports(), 6U);
   EXPECT_EQ(run_auto(script).code, 0);
-  EXPECT_EQ(imports(), 5U);
+  EXPECT_EQ(imports(), 7U);
 }
 
 /// As OpenBLAS does, which numpy loads.
@@ -431,17 +455,21 @@ TEST_F(Preload, ThatCannotForkIsToldAndTheRanksStartWithout) {
   write("copies.py", "import os\nos.fork()\n");
   write("opens.py", "import socket\nkept = socket.socket()\n");
   write("reads.py", "kept = open('/dev/zero')\n");
+  write("closes.py", "import os\nos.close(2)\n");
+  write("closes_all.py", "import os\nos.closerange(0, 256)\n");
   const std::string script = write("train.py", "import sys\nprint('began')\nsys.exit(9)\n");
   const std::pair<const char*, const char*> cases[] = {
       {"nowhere", "'--preload nowhere': 'nowhere' cannot be imported: ModuleNotFoundError: No module named 'nowhere'"},
       {"json,broken", "'broken' cannot be imported: RuntimeError: no licence; every worker imports by itself"},
       {"exits", "'exits' cannot be imported: SystemExit: 4"},
       {"dies", "'--preload dies': the import of 'dies' has ended the interpreter; every worker imports by itself"},
-      {"threads", "its import has left 1 thread running"},
-      {"forks", "its import has left a process"},
-      {"copies", "its import has left a process"},
-      {"opens", "its import has left 'socket:["},
-      {"reads", "its import has left '/dev/zero' open"}};
+      {"json,threads", "the import of 'threads' has left 1 thread running"},
+      {"forks,json", "the import of 'forks' has left a process"},
+      {"copies", "the import of 'copies' has left a process"},
+      {"opens", "the import of 'opens' has left 'socket:["},
+      {"reads", "the import of 'reads' has left '/dev/zero' open"},
+      {"closes", "the import of 'closes' has closed descriptors that were open"},
+      {"closes_all", "the import of 'closes_all' has ended the interpreter"}};
   for (const auto& [module, reason] : cases) {
     const Ended end = run({"-n", "2", "--preload", module}, {script});
     EXPECT_EQ(end.code, 9) << module;

@@ -74,15 +74,17 @@ class Learned:
         """None of a file that is not this user's."""
         import stat
 
+        def opener(path, flags):
+            return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
         try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(self.path, "rb", opener=opener) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                    return []
+                return file.read(MOST_LEARNED).decode("utf-8", "replace").splitlines()
         except OSError:
             return []
-        with os.fdopen(fd, "rb") as file:
-            status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
-                return []
-            return file.read(MOST_LEARNED).decode("utf-8", "replace").splitlines()
 
     def modules(self):
         """Pairs of name and file, without what is unfit."""
@@ -90,6 +92,19 @@ class Learned:
         unfit = tuple(line[1:] + "." for line in lines if line.startswith("!"))
         pairs = (line.split("\t") for line in lines if line.count("\t") == 1)
         return [(name, file) for name, file in pairs if is_name(name) and not (name + ".").startswith(unfit)]
+
+    def promise(self):
+        """What the user is told: empty where earlier runs have learned."""
+        if self.lines():
+            return ""
+        folder = os.path.dirname(self.path)
+        try:
+            os.makedirs(folder, 0o700, exist_ok=True)
+        except OSError:
+            pass
+        if not os.access(f"{folder}/.", os.W_OK):
+            return f"nothing is learned, as '{folder}' cannot be written"
+        return "the next run imports what this one's first worker does"
 
     def size(self):
         """Of what was noted, in bytes."""
@@ -221,20 +236,20 @@ def list_of(folder, argv):
 
 
 def import_all(names, learned, note):
+    known = open_files()
     try:
         import_own_sitecustomize()
     except Exception as error:
         raise Unfit(f"its 'sitecustomize' fails: {type(error).__name__}: {error}") from error
-    import_modules(names, learned, note)
+    check_fitness(known, "its 'sitecustomize'")
+    import_modules(names, learned, known, note)
     note.close()
 
 
-def import_learned(learned, note):
+def import_learned(learned, known, note):
     """Those that are found where they were, one by one."""
     import importlib.util
 
-    known = open_files()
-    check_fitness(known)  # what is there already is no module's of these
     for name, file in learned.modules():
         parent = name.rpartition(".")[0]
         if name in sys.modules or (parent and parent not in sys.modules):
@@ -247,8 +262,7 @@ def import_learned(learned, note):
         if spec is None or spec.origin != file:
             continue
         try:
-            import_module(name)
-            check_fitness(known)
+            import_module(name, known)
         except Unfit as error:
             learned.save(f"!{name}")
             raise Unfit(f"{error}; the next run leaves '{name}' out") from error
@@ -261,7 +275,7 @@ def changes_since(before):
     return {**changed, **dict.fromkeys(before.keys() - now.keys())}
 
 
-def import_module(name):
+def import_module(name, known):
     import importlib
 
     own_pid = os.getpid()
@@ -274,9 +288,10 @@ def import_module(name):
     finally:
         if os.getpid() != own_pid:
             os._exit(0)  # a copy of this process, which the module has made
+    check_fitness(known, f"the import of '{name}'")
 
 
-def import_modules(names, learned, note):
+def import_modules(names, learned, known, note):
     """As the program itself would do it."""
     program = sys.argv[0]
     folder = os.getcwd() if program in ("-c", "-m") else os.path.dirname(os.path.realpath(program))
@@ -284,12 +299,16 @@ def import_modules(names, learned, note):
     sys.path[:0] = first
     for name in names:
         note.write(name)
-        import_module(name)
+        import_module(name, known)
     if learned:
-        import_learned(learned, note)
+        import_learned(learned, known, note)
     for entry in first:
         if entry in sys.path:
             sys.path.remove(entry)
+
+
+def is_open(stream):
+    return stream is not None and not stream.closed
 
 
 def flush():
@@ -297,7 +316,7 @@ def flush():
     import ctypes
 
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
+        if is_open(stream):
             stream.flush()
     ctypes.CDLL(None).fflush(None)
 
@@ -341,22 +360,25 @@ def fork_for_nothing():
     os.waitpid(copy, 0)
 
 
-def check_fitness(known=()):
+def check_fitness(known, culprit):
     """A fork has none of the threads and children, and shares what the descriptors have, but for those that are known:
     ranks would hang or fail. Some libraries end their threads before a fork, and start them again when they are needed."""
+    files = open_files()
+    if not known <= files:
+        raise Unfit(f"{culprit} has closed descriptors that were open")
     if other_threads() > 0:
         fork_for_nothing()
     threads = other_threads()
     if threads > 0:
-        raise Unfit(f"its import has left {threads} thread{'s' if threads > 1 else ''} running")
-    for number in sorted(map(int, open_files() - set(known))):
-        if number > CHANNEL:
-            raise Unfit(f"its import has left '{os.readlink(f'/proc/self/fd/{number}')}' open")
+        raise Unfit(f"{culprit} has left {threads} thread{'s' if threads > 1 else ''} running")
+    left = sorted(files - known, key=int)
+    if left:
+        raise Unfit(f"{culprit} has left '{os.readlink(f'/proc/self/fd/{left[0]}')}' open")
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return
-    raise Unfit("its import has left a process")
+    raise Unfit(f"{culprit} has left a process")
 
 
 def nearly_full_memory():
@@ -446,7 +468,7 @@ def begin_program(imported):
     import atexit
 
     stdout = sys.__stdout__
-    if stdout is not None and not stdout.write_through:
+    if is_open(stdout) and not stdout.write_through:
         stdout.reconfigure(line_buffering=os.isatty(1))
     for target, text in enumerate(imported.output, 1):
         try:
@@ -548,18 +570,17 @@ def main():
         before = os.environb.copy()
         names = modules.decode().split(",")
         learned = list_of(os.fsdecode(folder), [os.fsdecode(word) for word in argv]) if "auto" in names else None
+        check_fitness({"0", "1", "2", str(CHANNEL), str(shared)}, "the start of this Python")
         note = Note(shared)
         output = printed_by(lambda: import_all([name for name in names if name != "auto"], learned, note))
         changes = changes_since(before)
-        check_fitness()
         own_name = read_name()
         write_name("fork-server")
         gc.collect()
         atexit.register(gc.unfreeze)  # else a rank would not finalise what its program has made, such as open files
         gc.freeze()
         merge_pages()
-        is_first = learned and not learned.modules()
-        answer(channel, "R", "the next run imports what this one's first worker does" if is_first else "")
+        answer(channel, "R", learned.promise() if learned else "")
     except BaseException as error:
         answer(channel, "U", str(error) or type(error).__name__)
         os._exit(1)
