@@ -49,7 +49,7 @@ if [ $1 = alias ]; then  # ssh knows its address, and says nothing of it
   unset SSH_CONNECTION
   exec sh -c "$2"
 fi
-[ $1 != jumped ] || head_address=240.0.0.1  # nobody is there
+[ $1 != jumped ] || head_address=239.255.0.1  # of a group: the kernel itself connects to none
 echo "Welcome to $1"
 echo "have a nice day" >&2
 unset CARRIED TMPDIR
@@ -268,7 +268,7 @@ TEST_F(Hosts, ThatSshReachesAnotherWayAreToldHowToSayWhereToMeet) {
   LrunProcess lrun({"-H", "localhost:1,jumped:1", "true"}, options());
   ASSERT_TRUE(lrun.read_until([&] { return contains(lrun.err(), "'--master-addr' says where the first host is"); }))
       << lrun.err();
-  EXPECT_TRUE(contains(lrun.err(), "nobody serves the rendezvous at 240.0.0.1 port ")) << lrun.err();
+  EXPECT_TRUE(contains(lrun.err(), "nobody serves the rendezvous at 239.255.0.1 port ")) << lrun.err();
   lrun.signal(SIGINT);
   EXPECT_EQ(lrun.wait().signal_number, SIGINT) << lrun.err();
 }

@@ -1,5 +1,5 @@
-// An answer of a fork server is read whole or not at all; a pid that it names can be one. What it notes of an import
-// has a module.
+// An answer of a fork server is read whole or not at all; a pid that it names can be one. A note of an import names a
+// module.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -9,8 +9,8 @@
 
 namespace lrun::launcher {
 
-/// What a fork server is importing: it notes that in memory that it shares with the launcher, which reads it once the
-/// server has ended or has no time left.
+/// A module that a fork server is importing. The server notes it in memory that it shares with the launcher, which
+/// reads it once the server has ended or has no time left.
 struct UnfinishedImport {
   std::string module;
   SteadyTime since;
