@@ -14,7 +14,7 @@ namespace lrun::test {
 namespace {
 
 constexpr int kWorkers = 40;
-constexpr int kOfLauncher = 48;
+constexpr int kOfLauncher = 64;
 
 struct Output {
   std::string name;

@@ -11,9 +11,8 @@ inline int guard_died_signal() { return SIGRTMIN; }
 /// its sender; of two SIGUSR1, one from another process, the second would be lost.
 inline int forwarded_signal() { return SIGRTMIN + 1; }
 
-/// The signal by which the kernel tells the launcher that workers have changed a folder. One that is never queued, so
-/// that it cannot fail, and does nothing where nobody waits for it.
-inline int folder_changed_signal() { return SIGURG; }
+/// The signal by which the kernel tells the launcher that workers have changed a folder (dnotify).
+inline int folder_changed_signal() { return SIGIO; }
 
 /// True of signals that lrun and the C library need for themselves, so that no option may use them. The kernel's
 /// real-time signals begin below SIGRTMIN, with those of the C library.

@@ -44,7 +44,7 @@ bool is_private(const Fd& folder) {
 }
 
 /// A folder is made writable before it is read. What cannot be removed stays. The working folder changes meanwhile: a
-/// path may be longer than the kernel takes one.
+/// path may be longer than the kernel takes one, up to 64 KiB.
 void remove_with_files(std::string path) {
   char* const roots[] = {path.data(), nullptr};
   const std::unique_ptr<FTS, int (*)(FTS*)> tree(::fts_open(roots, FTS_PHYSICAL | FTS_XDEV, nullptr), ::fts_close);

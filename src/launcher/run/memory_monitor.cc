@@ -34,8 +34,8 @@ namespace {
 /// A flood of changes costs a look a second.
 constexpr Duration kDelay(1000);
 constexpr std::uint64_t kGiB = 1ULL << 30U;
-constexpr int kMostFiles = 10'000;         // a look may take some milliseconds
-constexpr std::size_t kMostFolders = 100;  // each takes a descriptor
+constexpr int kMostFiles = 10'000;        // a look may take some milliseconds
+constexpr std::size_t kMostFolders = 16;  // each takes a descriptor: kOfLauncher counts them
 
 /// The free memory of the machine; empty where it is unknown.
 std::optional<std::uint64_t> available_memory() {
@@ -107,8 +107,7 @@ MemoryMonitor::MemoryMonitor(EventLoop& loop, const MemoryFolder& folder, const 
 void MemoryMonitor::watch_folder(const char* path) {
   if (watched_.size() >= kMostFolders) return;
   Fd folder(::open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  const bool is_watched = folder && ::fcntl(folder.get(), F_SETSIG, folder_changed_signal()) == 0 &&
-                          ::fcntl(folder.get(), F_NOTIFY, DN_CREATE | DN_MODIFY) == 0;
+  const bool is_watched = folder && ::fcntl(folder.get(), F_NOTIFY, DN_CREATE | DN_MODIFY) == 0;
   if (is_watched) watched_.push_back(std::move(folder));
 }
 

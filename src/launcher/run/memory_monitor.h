@@ -15,7 +15,7 @@
 namespace lrun::launcher {
 
 /// Warns once when what workers keep in the run's folder in memory is more than --memory-dir allows, of its first ten
-/// thousand files. The first hundred folders are watched. Nothing is removed: no file system lets an ordinary user
+/// thousand files. The first sixteen folders are watched. Nothing is removed: no file system lets an ordinary user
 /// limit a folder, and what a program saved is worth more than a limit. A look comes a second after a change; the first
 /// one decides about the default limit. One thread.
 class MemoryMonitor {

@@ -26,7 +26,7 @@ TEST(StopSignals, AreThoseNamedAndWorkersFindTheText) {
 
 TEST(StopSignals, WhatCannotBeHandledIsRefused) {
   std::vector<std::string> warnings;
-  for (const char* const names : {"SIGNONE", "SIGTERM,SIGKILL", "SIGSTOP", "SIGTERM,", "SIGURG"}) {
+  for (const char* const names : {"SIGNONE", "SIGTERM,SIGKILL", "SIGSTOP", "SIGTERM,", "SIGIO"}) {
     EXPECT_THROW(choose_stop_signals(asked(names), {}, warnings), UserError) << names;
   }
 }
