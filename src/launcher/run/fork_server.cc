@@ -75,10 +75,10 @@ std::string cpu_list(const SpawnRequest& request) {
   return list;
 }
 
-/// No other process has sent the signal.
-bool is_crash(int signal_number) {
-  constexpr std::array kCrashes{SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
-  return std::find(kCrashes.begin(), kCrashes.end(), signal_number) != kCrashes.end();
+/// Else the process itself has made it, or the kernel for what it did.
+bool is_sent_by_others(int signal_number) {
+  constexpr std::array kSent{SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  return std::find(kSent.begin(), kSent.end(), signal_number) != kSent.end();
 }
 
 /// Empty: the answer names no child of this process.
@@ -167,8 +167,8 @@ std::string ForkServer::why_ended() const {
   const std::optional<UnfinishedImport> unfinished = unfinished_import();
   if (!unfinished) return "the interpreter has ended";
   const auto status = child_->wait_until_ended(kEndLimit) ? child_->ending() : std::nullopt;
-  const bool was_killed = status && status->kind == ExitStatus::Kind::kSignaled && !is_crash(status->value);
-  if (was_killed) return "the interpreter was killed during the import of '" + unfinished->module + "'";
+  const bool is_to_blame = status && (status->kind == ExitStatus::Kind::kExited || !is_sent_by_others(status->value));
+  if (!is_to_blame) return "the interpreter has ended during the import of '" + unfinished->module + "'";
   return "the import of '" + unfinished->module + "' has ended the interpreter" + leave_out(*unfinished);
 }
 

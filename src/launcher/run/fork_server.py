@@ -17,6 +17,7 @@ ARCHIVE = "/proc/self/fd/4"
 STAGE = "LRUN_FORK_SERVER"
 MOST_OUTPUT = 1 << 20  # bytes that imports print
 MOST_LEARNED = 1 << 20  # bytes of a list of modules
+PATIENCE_S = 0.5  # with what an import has left
 GO = b"g"
 NAME_FILE = "/proc/self/comm"  # as top shows it
 STANDARD_LIBRARY = os.path.dirname(os.__file__)
@@ -74,11 +75,8 @@ class Learned:
         """None of a file that is not this user's."""
         import stat
 
-        def opener(path, flags):
-            return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
-
         try:
-            with open(self.path, "rb", opener=opener) as file:
+            with open(self.path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
                 status = os.fstat(file.fileno())
                 if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                     return []
@@ -95,15 +93,10 @@ class Learned:
 
     def promise(self):
         """What the user is told: empty where earlier runs have learned."""
-        if self.lines():
+        if self.modules():
             return ""
-        folder = os.path.dirname(self.path)
-        try:
-            os.makedirs(folder, 0o700, exist_ok=True)
-        except OSError:
-            pass
-        if not os.access(f"{folder}/.", os.W_OK):
-            return f"nothing is learned, as '{folder}' cannot be written"
+        if not self.save(""):
+            return f"nothing is learned, as '{self.path}' cannot be written"
         return "the next run imports what this one's first worker does"
 
     def size(self):
@@ -119,28 +112,26 @@ class Learned:
             self.noted[:4] = (size + len(line)).to_bytes(4, "little")
 
     def save(self, *more):
-        """Adds what was noted, and these lines. What cannot be written is not learned."""
+        """Adds what was noted, and these lines. False: they cannot be written, and are not learned."""
         size = self.size()
         if size == self.saved and not more:
-            return  # a restart does not wait for a file system
+            return True  # a restart does not wait for a file system
         self.saved = size
         noted = self.noted[4 : 4 + size].decode("utf-8", "replace").splitlines()
         before = self.lines()
-        lines = [*dict.fromkeys([*before, *more, *noted])]
+        lines = [*dict.fromkeys([*more, *before, *noted])]
         if lines == before:
-            return
+            return True
         part = f"{self.path}.{os.uname().nodename}.{os.getpid()}"  # hosts may share the folder
         try:
             os.makedirs(os.path.dirname(self.path), 0o700, exist_ok=True)
-            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace")[:MOST_LEARNED])
             os.rename(part, self.path)
+            return True
         except OSError:
-            try:
-                os.unlink(part)
-            except OSError:
-                pass
+            return False
 
 
 class Learner:
@@ -229,7 +220,8 @@ def list_of(folder, argv):
     if program not in ("-c", "-m"):
         program = os.path.realpath(program)
     else:
-        words = argv[argv.index(program) + 1 :][:1] if program in argv else argv  # also '-mNAME'
+        at = next((i for i, word in enumerate(argv) if word.startswith(program)), None)  # also '-mNAME'
+        words = argv if at is None else argv[at : at + (2 if argv[at] == program else 1)]
         program = "\0".join((*words, os.getcwd()))
     key = "\0".join((sys.prefix, sys.version, program)).encode("utf-8", "replace")
     return Learned(f"{folder}/{zlib.crc32(key):08x}")
@@ -264,8 +256,8 @@ def import_learned(learned, known, note):
         try:
             import_module(name, known)
         except Unfit as error:
-            learned.save(f"!{name}")
-            raise Unfit(f"{error}; the next run leaves '{name}' out") from error
+            is_left_out = learned.save(f"!{name}")
+            raise Unfit(f"{error}; the next run leaves '{name}' out" if is_left_out else str(error)) from error
 
 
 def changes_since(before):
@@ -307,16 +299,12 @@ def import_modules(names, learned, known, note):
             sys.path.remove(entry)
 
 
-def is_open(stream):
-    return stream is not None and not stream.closed
-
-
 def flush():
     """Every fork would write what is left in a buffer."""
     import ctypes
 
     for stream in (sys.stdout, sys.stderr):
-        if is_open(stream):
+        if stream is not None and not getattr(stream, "closed", False):  # it may be of any class
             stream.flush()
     ctypes.CDLL(None).fflush(None)
 
@@ -360,25 +348,37 @@ def fork_for_nothing():
     os.waitpid(copy, 0)
 
 
-def check_fitness(known, culprit):
+def why_unfit(known):
     """A fork has none of the threads and children, and shares what the descriptors have, but for those that are known:
     ranks would hang or fail. Some libraries end their threads before a fork, and start them again when they are needed."""
-    files = open_files()
-    if not known <= files:
-        raise Unfit(f"{culprit} has closed descriptors that were open")
     if other_threads() > 0:
         fork_for_nothing()
     threads = other_threads()
     if threads > 0:
-        raise Unfit(f"{culprit} has left {threads} thread{'s' if threads > 1 else ''} running")
-    left = sorted(files - known, key=int)
+        return f"has left {threads} thread{'s' if threads > 1 else ''} running"
+    left = sorted(open_files() - known, key=int)
     if left:
-        raise Unfit(f"{culprit} has left '{os.readlink(f'/proc/self/fd/{left[0]}')}' open")
+        return f"has left '{os.readlink(f'/proc/self/fd/{left[0]}')}' open"
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return
-    raise Unfit(f"{culprit} has left a process")
+        return ""
+    return "has left a process"
+
+
+def check_fitness(known, culprit):
+    """What goes by itself within a moment is no reason."""
+    import gc
+    import time
+
+    if not known <= open_files():
+        raise Unfit(f"{culprit} has closed descriptors that were open")
+    deadline = time.monotonic() + PATIENCE_S
+    while reason := why_unfit(known):
+        if time.monotonic() > deadline:
+            raise Unfit(f"{culprit} {reason}")
+        gc.collect()  # what is left may be garbage
+        time.sleep(0.02)
 
 
 def nearly_full_memory():
@@ -468,7 +468,7 @@ def begin_program(imported):
     import atexit
 
     stdout = sys.__stdout__
-    if is_open(stdout) and not stdout.write_through:
+    if stdout is not None and not stdout.closed and not stdout.write_through:
         stdout.reconfigure(line_buffering=os.isatty(1))
     for target, text in enumerate(imported.output, 1):
         try:
@@ -582,8 +582,10 @@ def main():
         merge_pages()
         answer(channel, "R", learned.promise() if learned else "")
     except BaseException as error:
-        answer(channel, "U", str(error) or type(error).__name__)
-        os._exit(1)
+        try:
+            answer(channel, "U", str(error) or type(error).__name__)
+        finally:
+            os._exit(1)  # else this process would go on with the program
     try:
         serve(channel, launcher, Imported(output, changes, learned))
         write_name(own_name)
