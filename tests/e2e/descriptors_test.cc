@@ -14,7 +14,7 @@ namespace lrun::test {
 namespace {
 
 constexpr int kWorkers = 40;
-constexpr int kOfLauncher = 64;
+constexpr int kOfLauncher = 48;
 
 struct Output {
   std::string name;

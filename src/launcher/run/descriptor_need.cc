@@ -10,7 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kOfLauncher = 64;
+constexpr std::size_t kOfLauncher = 48;
 constexpr std::size_t kOfWorker = 2;
 
 std::size_t needed_for(const StreamRoute& route) {

@@ -35,7 +35,7 @@ namespace {
 constexpr Duration kDelay(1000);
 constexpr std::uint64_t kGiB = 1ULL << 30U;
 constexpr int kMostFiles = 10'000;        // a look may take some milliseconds
-constexpr std::size_t kMostFolders = 16;  // each takes a descriptor: kOfLauncher counts them
+constexpr std::size_t kMostFolders = 16;  // each takes a descriptor: a third of kOfLauncher
 
 /// The free memory of the machine; empty where it is unknown.
 std::optional<std::uint64_t> available_memory() {
