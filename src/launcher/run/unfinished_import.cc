@@ -47,7 +47,7 @@ std::string leave_out(const UnfinishedImport& unfinished) {
 
 std::string why_late(const std::optional<UnfinishedImport>& unfinished, Duration limit, SteadyTime now) {
   constexpr Duration kLeast(60'000);
-  const std::string within = "not imported within " + format_duration(limit);
+  std::string within = "not imported within " + format_duration(limit);
   if (!unfinished) return within;
   const bool hangs = now - unfinished->since > std::max(limit / 2, kLeast);
   return "'" + unfinished->module + "' is " + within + (hangs ? leave_out(*unfinished) : "");
