@@ -9,8 +9,10 @@ first is a memory file with fields that end with NUL. fork_server_answer.h has t
 which unfinished_import.h finds what is imported, should that end this process or never be done.
 """
 
+import gc
 import os
 import sys
+import time
 
 CHANNEL = 3
 ARCHIVE = "/proc/self/fd/4"
@@ -49,8 +51,6 @@ class Note:
 
     def write(self, name="", path=""):
         """With the file of 'auto' in which it is; without a name: nothing is imported."""
-        import time
-
         text = b"%d\0%s\0%s\0" % (time.monotonic_ns(), name.encode("utf-8", "replace"), os.fsencode(path))
         if len(text) <= len(self.memory):
             self.memory[: len(text)] = text
@@ -348,15 +348,16 @@ def fork_for_nothing():
     os.waitpid(copy, 0)
 
 
-def why_unfit(known):
+def why_unfit(known, files):
     """A fork has none of the threads and children, and shares what the descriptors have, but for those that are known:
     ranks would hang or fail. Some libraries end their threads before a fork, and start them again when they are needed."""
     if other_threads() > 0:
         fork_for_nothing()
+        files = open_files()
     threads = other_threads()
     if threads > 0:
         return f"has left {threads} thread{'s' if threads > 1 else ''} running"
-    left = sorted(open_files() - known, key=int)
+    left = sorted(files - known, key=int)
     if left:
         return f"has left '{os.readlink(f'/proc/self/fd/{left[0]}')}' open"
     try:
@@ -368,17 +369,16 @@ def why_unfit(known):
 
 def check_fitness(known, culprit):
     """What goes by itself within a moment is no reason."""
-    import gc
-    import time
-
-    if not known <= open_files():
+    files = open_files()
+    if not known <= files:
         raise Unfit(f"{culprit} has closed descriptors that were open")
     deadline = time.monotonic() + PATIENCE_S
-    while reason := why_unfit(known):
+    while reason := why_unfit(known, files):
         if time.monotonic() > deadline:
             raise Unfit(f"{culprit} {reason}")
         gc.collect()  # what is left may be garbage
         time.sleep(0.02)
+        files = open_files()
 
 
 def nearly_full_memory():
@@ -552,7 +552,6 @@ def main():
     """Returns in each rank. lrun starts this twice: first with a program that does nothing, for only a Python that is
     seen to import this file may be given the user's program."""
     import atexit
-    import gc
     import socket
 
     stage = os.environ.pop(STAGE)
