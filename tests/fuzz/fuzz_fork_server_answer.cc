@@ -19,7 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto answer = parse_fork_server_answer(bytes);
   if (!answer) return 0;
   const bool is_forked = answer->kind == ForkServerAnswer::Kind::kForked;
-  if (is_forked != (answer->pid > 0) || bytes.size() > kMostAnswerBytes) std::abort();
+  if (is_forked == answer->pids.empty() || bytes.size() > kMostAnswerBytes) std::abort();
+  for (const pid_t pid : answer->pids) {
+    if (pid <= 0) std::abort();
+  }
   if (!answer->text.empty() && answer->text != bytes.substr(1)) std::abort();
   return 0;
 }

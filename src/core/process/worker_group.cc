@@ -20,26 +20,6 @@ namespace {
 
 constexpr Duration kKillLimit(5000);
 
-/// The environment as exec wants it: the shared part once, one slot behind it for each variable of the worker.
-class EnvironmentBlock {
- public:
-  explicit EnvironmentBlock(const std::vector<std::string>& shared) {
-    for (const std::string& entry : shared) pointers_.push_back(const_cast<char*>(entry.c_str()));
-    shared_count_ = pointers_.size();
-  }
-
-  char* const* with(const std::vector<std::string>& own) {
-    pointers_.resize(shared_count_);
-    for (const std::string& entry : own) pointers_.push_back(const_cast<char*>(entry.c_str()));
-    pointers_.push_back(nullptr);
-    return pointers_.data();
-  }
-
- private:
-  std::vector<char*> pointers_;
-  std::size_t shared_count_ = 0;
-};
-
 /// As the kernel wants it; empty for no CPU.
 std::vector<cpu_set_t> cpu_mask(const std::vector<int>& cpus) {
   std::vector<cpu_set_t> mask;
@@ -59,79 +39,103 @@ int output_of(int asked, const GroupCommand& group, Pipe& pipe, int inherited) {
   return pipe.write.get();
 }
 
-struct Streams {
-  int in = 0;
-  int out = 1;
-  int err = 2;
-};
-
-/// \throws std::system_error  no pipe.
-Streams streams_of(const WorkerCommand& command, const GroupCommand& group, Pipe& out, Pipe& err) {
-  return {command.standard_input >= 0 ? command.standard_input : group.standard_input,
-          output_of(command.standard_output, group, out, 1), output_of(command.standard_error, group, err, 2)};
-}
-
-SpawnResult fork_worker(const WorkerCommand& command, const Streams& streams) {
-  return fork_child({command.function, streams.in, streams.out, streams.err, command.descriptors});
-}
-
-SpawnResult spawn_worker(const WorkerCommand& command, const GroupCommand& group, const Streams& streams,
-                         EnvironmentBlock& environment, const SpawnDefaults& defaults) {
-  SpawnRequest request{.path = group.path.c_str(),
-                       .standard_input = streams.in,
-                       .standard_output = streams.out,
-                       .standard_error = streams.err,
-                       .limits = group.limits};
-  if (!command.path.empty()) request.path = command.path.c_str();
-  if (!group.folder.empty()) request.folder = group.folder.c_str();
-  if (group.shared_memory >= 0) request.extras = {&group.shared_memory, 1};
-  request.cgroup = group.cgroup;
-  request.own_terminal = command.own_terminal;
-  const std::vector<char*> argv = argument_pointers(command.argv);
-  request.argv = argv.data();
-  request.envp = environment.with(command.own_environment);
-  const std::vector<cpu_set_t> cpus = cpu_mask(command.cpus);
-  if (!cpus.empty()) request.cpus = cpus.data();
-  request.cpus_bytes = cpus.size() * sizeof(cpu_set_t);
-  return group.spawn ? group.spawn(request, defaults) : spawn(request, defaults);
+SpawnResult start_one(const WorkerCommand& command, const SpawnRequest& request, const SpawnDefaults& defaults) {
+  if (!command.function) return spawn(request, defaults);
+  return fork_child(
+      {command.function, request.standard_input, request.standard_output, request.standard_error, command.descriptors});
 }
 
 }  // namespace
 
 WorkerGroup::~WorkerGroup() { end(); }
 
+/// A worker that is about to be started: its request with what that points to.
+struct WorkerGroup::Start {
+  Pipe out{};
+  Pipe err{};
+  std::vector<char*> argv{};
+  std::vector<char*> environment{};
+  std::vector<cpu_set_t> cpus{};
+  SpawnRequest request{};
+
+  /// \throws std::system_error  no pipe.
+  static Start of(const WorkerCommand& command, const GroupCommand& group);
+};
+
+WorkerGroup::Start WorkerGroup::Start::of(const WorkerCommand& command, const GroupCommand& group) {
+  Start start;
+  SpawnRequest& request = start.request;
+  request.standard_input = command.standard_input >= 0 ? command.standard_input : group.standard_input;
+  request.standard_output = output_of(command.standard_output, group, start.out, 1);
+  request.standard_error = output_of(command.standard_error, group, start.err, 2);
+  if (command.function) return start;
+  request.path = command.path.empty() ? group.path.c_str() : command.path.c_str();
+  if (!group.folder.empty()) request.folder = group.folder.c_str();
+  request.limits = group.limits;
+  if (group.shared_memory >= 0) request.extras = {&group.shared_memory, 1};
+  request.cgroup = group.cgroup;
+  request.own_terminal = command.own_terminal;
+  start.argv = argument_pointers(command.argv);
+  request.argv = start.argv.data();
+  start.environment = argument_pointers(group.shared_environment);
+  start.environment.pop_back();
+  for (char* const entry : argument_pointers(command.own_environment)) start.environment.push_back(entry);
+  request.envp = start.environment.data();
+  start.cpus = cpu_mask(command.cpus);
+  if (!start.cpus.empty()) request.cpus = start.cpus.data();
+  request.cpus_bytes = start.cpus.size() * sizeof(cpu_set_t);
+  return start;
+}
+
 std::optional<StartFailure> WorkerGroup::start(EventLoop& loop, const GroupCommand& group,
                                                std::span<const WorkerCommand> commands, const SpawnDefaults& defaults) {
-  EnvironmentBlock environment(group.shared_environment);
-  for (const WorkerCommand& command : commands) {
-    Pipe out;
-    Pipe err;
-    Streams streams;
-    try {
-      streams = streams_of(command, group, out, err);
-    } catch (const std::system_error& error) {
-      end();
-      return StartFailure{command.local_rank, error.code().value(), false};
-    }
+  std::vector<Start> starts;
+  try {
+    for (const WorkerCommand& command : commands) starts.push_back(Start::of(command, group));
+  } catch (const std::system_error& error) {
+    end();
+    return StartFailure{commands[starts.size()].local_rank, error.code().value(), false};
+  }
+  if (start_together(loop, group, commands, starts)) return std::nullopt;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
     const SteadyTime now = std::chrono::steady_clock::now();
-    SpawnResult result =
-        command.function ? fork_worker(command, streams) : spawn_worker(command, group, streams, environment, defaults);
+    SpawnResult result = start_one(commands[i], starts[i].request, defaults);
     if (!result.ok()) {
       end();
-      return StartFailure{command.local_rank, result.error_number, result.exec_failed};
+      return StartFailure{commands[i].local_rank, result.error_number, result.exec_failed};
     }
-    workers_.push_back(
-        {command.rank, command.local_rank, std::move(*result.child), now, 0, std::move(out.read), std::move(err.read)});
-    watch_last(loop);
+    add(commands[i], starts[i], std::move(*result.child), now);
+    watch_next(loop);
   }
   return std::nullopt;
 }
 
-/// The worker that was just started.
-void WorkerGroup::watch_last(EventLoop& loop) {
-  note_group(workers_.back().process.pid());
+/// \return false: they are to be started one by one.
+bool WorkerGroup::start_together(EventLoop& loop, const GroupCommand& group, std::span<const WorkerCommand> commands,
+                                 std::span<Start> starts) {
+  if (group.spawner == nullptr) return false;
+  std::vector<SpawnRequest> requests;
+  for (const Start& start : starts) requests.push_back(start.request);
+  const SteadyTime now = std::chrono::steady_clock::now();
+  std::vector<PidFd> processes = group.spawner->start(requests);
+  if (processes.empty()) return false;
+  for (std::size_t i = 0; i < commands.size(); ++i) add(commands[i], starts[i], std::move(processes[i]), now);
+  while (watches_.size() < workers_.size()) watch_next(loop);
+  group.spawner->begin();
+  return true;
+}
+
+void WorkerGroup::add(const WorkerCommand& command, Start& start, PidFd process, SteadyTime now) {
+  workers_.push_back({command.rank, command.local_rank, std::move(process), now, 0, std::move(start.out.read),
+                      std::move(start.err.read)});
+}
+
+/// The first worker that is not watched yet.
+void WorkerGroup::watch_next(EventLoop& loop) {
   const std::size_t index = watches_.size();
-  const int poll_fd = workers_.back().process.poll_fd();
+  const PidFd& process = workers_[index].process;
+  note_group(process.pid());
+  const int poll_fd = process.poll_fd();
   watches_.push_back(poll_fd >= 0 ? loop.on_readable(poll_fd, [this, index] { collect(index); }) : EventLoop::Watch());
 }
 

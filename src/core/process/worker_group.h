@@ -33,7 +33,21 @@ struct WorkerCommand {
   std::vector<int> descriptors = {};  ///< that such a worker keeps open
 };
 
-using SpawnFunction = std::function<SpawnResult(const SpawnRequest&, const SpawnDefaults&)>;
+/// Another way than core::spawn() to start the workers of a group.
+class Spawner {
+ public:
+  Spawner() = default;
+  Spawner(const Spawner&) = delete;
+  Spawner& operator=(const Spawner&) = delete;
+  virtual ~Spawner() = default;
+  /// How many it can be asked for together; at least 1.
+  [[nodiscard]] virtual std::size_t at_a_time() const = 0;
+  /// Makes processes that wait for begin(). \return one for each request, in their order; empty: core::spawn() is to
+  /// start them.
+  virtual std::vector<PidFd> start(std::span<const SpawnRequest> requests) = 0;
+  /// Lets those of the last start() begin. Called when all are watched.
+  virtual void begin() = 0;
+};
 
 /// The part of the command that all workers of a start have in common.
 struct GroupCommand {
@@ -45,7 +59,7 @@ struct GroupCommand {
   int cgroup = -1;             ///< directory of the cgroup that they are to be in; -1: lrun's own
   int shared_memory = -1;      ///< given to every worker as kExtraDescriptor; -1: none
   bool capture_output = true;  ///< pipes for stdout and stderr; false: the launcher's own are inherited
-  SpawnFunction spawn = {};    ///< in the place of core::spawn()
+  Spawner* spawner = nullptr;  ///< in the place of core::spawn()
 };
 
 /// One running or ended worker.
@@ -82,8 +96,7 @@ class WorkerGroup {
   ~WorkerGroup();
 
   /// Adds workers to those that it has; after a failure all are killed and reaped, and it has none. Each is watched
-  /// from its start on, so that the order of deaths is the kernel's also for those that die while others are being
-  /// started.
+  /// before the next one, or those that are started with it, can end, so that the order of deaths is the kernel's.
   std::optional<StartFailure> start(EventLoop& loop, const GroupCommand& group, std::span<const WorkerCommand> commands,
                                     const SpawnDefaults& defaults);
 
@@ -126,7 +139,11 @@ class WorkerGroup {
   [[nodiscard]] int running() const;
 
  private:
-  void watch_last(EventLoop& loop);
+  struct Start;
+  bool start_together(EventLoop& loop, const GroupCommand& group, std::span<const WorkerCommand> commands,
+                      std::span<Start> starts);
+  void add(const WorkerCommand& command, Start& start, PidFd process, SteadyTime now);
+  void watch_next(EventLoop& loop);
   void collect(std::size_t index);
 
   std::vector<Worker> workers_;

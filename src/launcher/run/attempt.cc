@@ -69,7 +69,7 @@ std::optional<StartFailure> Attempt::start() {
   make_cgroup();
   GroupCommand common{.path = start.executable.path, .folder = start.folder, .limits = start.limits};
   common.cgroup = cgroup().fd();
-  common.spawn = surroundings_.spawn;
+  common.spawner = surroundings_.spawner.get();
   if (plan.personality.standard_input == Personality::Stdin::kNull || plan.standard_input) {
     null_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (null_) common.standard_input = null_.get();

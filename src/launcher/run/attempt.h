@@ -35,10 +35,10 @@ class Attempt {
     EventLoop& loop;
     LogRouter& logs;
     RunObserver& observer;
-    const Guard& guard;             ///< the process above lrun that a shell sees; with the cgroup of the run
-    Supervisor::Look look = {};     ///< samples the workers' stacks before they are stopped; empty: not sampled
-    bool names_error_files = true;  ///< to workers
-    SpawnFunction spawn = {};       ///< in the place of core::spawn()
+    const Guard& guard;                     ///< the process above lrun that a shell sees; with the cgroup of the run
+    Supervisor::Look look = {};             ///< samples the workers' stacks before they are stopped; empty: not sampled
+    bool names_error_files = true;          ///< to workers
+    std::shared_ptr<Spawner> spawner = {};  ///< in the place of core::spawn()
   };
 
   Attempt(const Surroundings& surroundings, Membership membership, AttemptFiles files);

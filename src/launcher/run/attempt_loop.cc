@@ -204,7 +204,7 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
   if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
     all.look = [this] { return look_at_workers(); };
   }
-  if (run_.fork_server != nullptr) all.spawn = spawn_through(*run_.fork_server, run_.plan, run_.sink);
+  if (run_.fork_server != nullptr) all.spawner = spawner_of(*run_.fork_server, run_.plan, run_.sink);
   return all;
 }
 

@@ -12,11 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "fork_server_text.h"
 #include "plan/python_program.h"
 #include "process/descriptor_channel.h"
@@ -28,6 +30,8 @@ namespace {
 /// Together shorter than a heartbeat, which this launcher does not send meanwhile.
 constexpr Duration kForkLimit(2000);
 constexpr Duration kEndLimit(500);
+constexpr Duration kExitLimit(100);  // of one that has closed its channel
+constexpr char kGo = 'g';
 /// Where the interpreter finds the archive: behind the channel.
 constexpr std::string_view kArchivePath = "/proc/self/fd/4";
 constexpr std::string_view kSearchPath = "PYTHONPATH=";
@@ -81,12 +85,19 @@ bool is_sent_by_others(int signal_number) {
   return std::find(kSent.begin(), kSent.end(), signal_number) != kSent.end();
 }
 
-/// Empty: the answer names no child of this process.
-std::optional<PidFd> rank_in(const std::optional<ForkServerAnswer>& answer) {
-  if (!answer || answer->kind != ForkServerAnswer::Kind::kForked) return std::nullopt;
+bool is_child(pid_t pid) {
   siginfo_t info{};
-  const bool is_child = ::waitid(P_PID, static_cast<id_t>(answer->pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-  return is_child ? std::optional(PidFd::of_child(answer->pid)) : std::nullopt;
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+/// Those that the answer names, as far as they are children of this process.
+std::vector<PidFd> ranks_in(const std::optional<ForkServerAnswer>& answer) {
+  std::vector<PidFd> ranks;
+  if (!answer) return ranks;
+  for (const pid_t pid : answer->pids) {
+    if (is_child(pid)) ranks.push_back(PidFd::of_child(pid));
+  }
+  return ranks;
 }
 
 }  // namespace
@@ -132,22 +143,22 @@ ForkServer::~ForkServer() {
     channel_.reset();
     (void)child_->wait_until_ended(kEndLimit);
   }
-  end();
+  give_up("the run is over");
 }
 
 /// The first hello comes from a Python with a program that does nothing, the second from the one with the user's.
 void ForkServer::receive() {
   using enum ForkServerAnswer::Kind;
   const std::optional<ForkServerAnswer> answer = next_answer(Duration::zero());
-  if (!answer) return give_up(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : why_ended());
+  if (!answer) return become_unfit(hellos_ == 0 ? "this Python runs no 'sitecustomize'" : why_ended());
   if (answer->kind == kReady) return settle().ready(answer->text);
-  if (answer->kind == kUnfit) return give_up(answer->text);
+  if (answer->kind == kUnfit) return become_unfit(answer->text);
   ++hellos_;
   std::vector<std::string> fields{order_.modules, order_.learned, std::to_string(::getpid()),
                                   search_path_in(order_.environment), order_.path};
   fields.insert(fields.end(), order_.argv.begin(), order_.argv.end());
   if (answer->kind != kHello || hellos_ > 2 || !send(fields, {import_.get()}))
-    give_up("the interpreter has sent something else");
+    become_unfit("the interpreter has sent something else");
 }
 
 ForkServer::Events ForkServer::settle() {
@@ -156,9 +167,9 @@ ForkServer::Events ForkServer::settle() {
 }
 
 /// \param why  no rank can be forked
-void ForkServer::give_up(const std::string& why) {
+void ForkServer::become_unfit(const std::string& why) {
   const Events events = settle();
-  end();
+  give_up(why);
   events.unfit(why);
 }
 
@@ -198,9 +209,10 @@ std::optional<ForkServerAnswer> ForkServer::next_answer(Duration limit) const {
   return parse_fork_server_answer({bytes.data(), static_cast<std::size_t>(size)});
 }
 
-std::optional<PidFd> ForkServer::fork(const SpawnRequest& request) {
-  if (is_given_up_) return std::nullopt;
-  std::vector<std::string> fields{"", cpu_list(request), ""};
+/// \param go  from which they all read before they begin: of the first one; -1: this is another one
+/// \param more_follow  ranks that are to be forked together with this one
+bool ForkServer::send(const SpawnRequest& request, int go, bool more_follow) const {
+  std::vector<std::string> fields{more_follow ? "m" : "", cpu_list(request), ""};
   std::size_t words = 0;
   for (; request.argv[words] != nullptr; ++words) fields.emplace_back(request.argv[words]);
   fields[2] = std::to_string(words);
@@ -214,18 +226,55 @@ std::optional<PidFd> ForkServer::fork(const SpawnRequest& request) {
     fields[0] += 'c';
     descriptors.push_back(request.cgroup);
   }
-  if (send(fields, descriptors)) {
-    if (std::optional<PidFd> rank = rank_in(next_answer(kForkLimit))) return rank;
-  }
-  end();
-  // A rank that is told only now may have begun, or may wait for a server that is no more.
-  if (const std::optional<PidFd> rank = rank_in(next_answer(Duration::zero()))) rank->signal(SIGKILL);
-  return std::nullopt;
+  if (go >= 0) descriptors.push_back(go);
+  return send(fields, std::move(descriptors));
 }
 
-/// Processes below it become this process's, and are ended with all that a run leaves.
-void ForkServer::end() {
-  if (std::exchange(is_given_up_, true)) return;
+std::size_t ForkServer::at_a_time() const {
+  constexpr Duration kMoment(500);
+  constexpr Duration::rep kMost = 8;
+  if (is_given_up()) return kMost;
+  if (rank_time_ == Duration::zero()) return 1;
+  return static_cast<std::size_t>(std::clamp<Duration::rep>(kMoment / rank_time_, 1, kMost));
+}
+
+std::vector<PidFd> ForkServer::fork(std::span<const SpawnRequest> requests) {
+  if (is_given_up()) return {};
+  const SteadyTime began = steady_now();
+  try {
+    go_ = make_pipe();
+  } catch (const std::system_error& error) {
+    give_up(error.code().message());
+    return {};
+  }
+  std::size_t sent = 0;
+  while (sent < requests.size() && send(requests[sent], sent == 0 ? go_.read.get() : -1, sent + 1 < requests.size())) {
+    ++sent;
+  }
+  std::vector<PidFd> ranks;
+  if (sent == requests.size()) ranks = ranks_in(next_answer(kForkLimit));
+  if (ranks.size() != requests.size()) {
+    const bool has_ended = child_->wait_until_ended(kExitLimit);
+    give_up(has_ended ? "the fork server has ended" : "the fork server does not answer");
+    return {};
+  }
+  waiting_ = ranks.size();
+  const auto took = std::chrono::ceil<Duration>(steady_now() - began);
+  rank_time_ = std::max(Duration(1), took / static_cast<Duration::rep>(waiting_));
+  return ranks;
+}
+
+void ForkServer::begin() {
+  (void)write_all(go_.write.get(), std::string(waiting_, kGo));
+  go_ = {};
+}
+
+/// Ranks that wait for begin() end, too. Processes below the server become this process's, and are ended with all that
+/// a run leaves.
+void ForkServer::give_up(std::string why) {
+  if (is_given_up()) return;
+  why_given_up_ = std::move(why);
+  go_ = {};
   if (child_->signal(SIGKILL)) child_->signal_group(SIGKILL);  // once it is reaped the group may be another's
   (void)child_->wait_until_ended(kEndLimit);
 }

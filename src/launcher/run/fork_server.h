@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,20 +50,30 @@ class ForkServer {
   [[nodiscard]] std::optional<UnfinishedImport> unfinished_import() const;
 
   /// A fork has failed, and no other will succeed.
-  [[nodiscard]] bool is_given_up() const { return is_given_up_; }
+  [[nodiscard]] bool is_given_up() const { return !why_given_up_.empty(); }
+  [[nodiscard]] const std::string& why_given_up() const { return why_given_up_; }
 
-  /// Forks a rank, once it is ready. Of `request` the path, the folder and the limits are not used: they are those of
-  /// the order. Blocks until the rank is there, some seconds at most. Empty on failure: no rank was or will be made.
-  std::optional<PidFd> fork(const SpawnRequest& request);
+  /// How many ranks fork() may be asked for: eight at most, fewer where a fork takes long, and one before that is
+  /// known.
+  [[nodiscard]] std::size_t at_a_time() const;
+
+  /// Forks ranks, once it is ready. They wait for begin(). Of `requests` the paths, the folders and the limits are not
+  /// used: they are those of the order. All have one cgroup. Blocks until the ranks are there, some seconds at most.
+  /// Empty on failure: no rank will begin.
+  std::vector<PidFd> fork(std::span<const SpawnRequest> requests);
+
+  /// Lets the ranks of the last fork() begin.
+  void begin();
 
  private:
   void receive();
   [[nodiscard]] Events settle();
-  void give_up(const std::string& why);
+  void become_unfit(const std::string& why);
   [[nodiscard]] std::string why_ended() const;
   bool send(const std::vector<std::string>& fields, std::vector<int> descriptors) const;
+  bool send(const SpawnRequest& request, int go, bool more_follow) const;
   [[nodiscard]] std::optional<ForkServerAnswer> next_answer(Duration limit) const;
-  void end();
+  void give_up(std::string why);
 
   Order order_;
   Events events_;
@@ -71,7 +82,10 @@ class ForkServer {
   std::optional<PidFd> child_;
   EventLoop::Watch readable_;
   int hellos_ = 0;
-  bool is_given_up_ = false;
+  std::string why_given_up_;
+  Duration rank_time_{};     ///< that a rank took of the last fork(); 0: not known
+  Pipe go_;                  ///< from which each rank reads a byte before it begins
+  std::size_t waiting_ = 0;  ///< ranks that do
 };
 
 }  // namespace lrun::launcher

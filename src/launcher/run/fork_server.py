@@ -333,10 +333,6 @@ def open_files():
     return {number for number in os.listdir(folder) if os.path.lexists(f"{folder}/{number}")}  # not that of the list itself
 
 
-def other_threads():
-    return len(os.listdir("/proc/self/task")) - 1
-
-
 def fork_for_nothing():
     import warnings
 
@@ -351,10 +347,11 @@ def fork_for_nothing():
 def why_unfit(known, files):
     """A fork has none of the threads and children, and shares what the descriptors have, but for those that are known:
     ranks would hang or fail. Some libraries end their threads before a fork, and start them again when they are needed."""
-    if other_threads() > 0:
+    tasks = "/proc/self/task"
+    if len(os.listdir(tasks)) > 1:
         fork_for_nothing()
         files = open_files()
-    threads = other_threads()
+    threads = len(os.listdir(tasks)) - 1
     if threads > 0:
         return f"has left {threads} thread{'s' if threads > 1 else ''} running"
     left = sorted(files - known, key=int)
@@ -411,14 +408,10 @@ def merge_pages():
 def enter_cgroup(folder):
     """Where that is not allowed, the rank stays in the launcher's, as without a fork server."""
     try:
-        fd = os.open("cgroup.procs", os.O_WRONLY, dir_fd=folder)
-    except OSError:
-        return
-    try:
-        os.write(fd, b"0")
+        with open("cgroup.procs", "wb", 0, opener=lambda path, flags: os.open(path, flags, dir_fd=folder)) as file:
+            file.write(b"0")
     except OSError:
         pass
-    os.close(fd)
 
 
 def set_up_rank(fields, fds, changes):
@@ -436,9 +429,7 @@ def set_up_rank(fields, fds, changes):
     for fd in fds:
         os.close(fd)
     os.environb.clear()
-    for entry in environment:
-        name, _, value = entry.partition(b"=")
-        os.environb[name] = value
+    os.environb.update(entry.partition(b"=")[::2] for entry in environment)
     for name, value in changes.items():
         if value is None:
             os.environb.pop(name, None)
@@ -497,55 +488,59 @@ def write_name(name):
         file.write(name.strip())
 
 
-def run_rank(fields, fds, up, go, launcher, imported):
-    """Returns when the launcher knows this process."""
+def run_rank(index, requests, up, go, launcher, imported):
+    """Returns when the launcher watches this process."""
     os.close(up[0])
-    os.close(go[1])
-    set_up_rank(fields, fds, imported.changes)
-    os.write(up[1], b"%d" % os.getpid())
+    for fd in (fd for other, (_, fds) in enumerate(requests) if other != index for fd in fds):
+        os.close(fd)
+    set_up_rank(*requests[index], imported.changes)
+    os.write(up[1], b"%d %d\n" % (index, os.getpid()))
     os.close(up[1])
-    if os.read(go[0], 1) != GO:
-        os._exit(127)  # the server was ended, and the launcher does not wait for this rank
-    os.close(go[0])
+    if os.read(go, 1) != GO:
+        os._exit(127)  # the launcher does not wait for this rank any more
+    os.close(go)
     tie_to(launcher)
     begin_program(imported)
 
 
-def fork_rank(fields, fds, launcher, imported):
-    """Returns in the rank with None, and in the server with the rank's pid and the pipe that lets it go on.
+def fork_ranks(requests, go, launcher, imported):
+    """Returns in a rank with None, and in the server with all pids.
 
-    The process between the two ends at once: then the launcher, a subreaper, becomes the rank's parent."""
-    up, go = os.pipe(), os.pipe()
+    The process between the two ends at once: then the launcher, a subreaper, becomes their parent."""
+    up = os.pipe()
     between = os.fork()
     if between == 0:
         try:
-            if b"c" in fields[0]:
-                enter_cgroup(fds[-1])
-            if os.fork() != 0:
-                os._exit(0)
-            run_rank(fields, fds, up, go, launcher, imported)
+            if b"c" in requests[0][0][0]:
+                enter_cgroup(requests[0][1][-1])
+            for index in range(len(requests)):
+                if os.fork() == 0:
+                    return run_rank(index, requests, up, go, launcher, imported)
+            os._exit(0)
         except BaseException:
             os._exit(127)
-        return None
-    for fd in (up[1], go[0], *fds):
+    for fd in (up[1], go, *(fd for _, fds in requests for fd in fds)):
         os.close(fd)
-    os.waitpid(between, 0)  # before, the launcher cannot wait for the rank
-    pid = os.read(up[0], 32)
-    os.close(up[0])
-    return pid.decode(), go[1]
+    os.waitpid(between, 0)  # before, the launcher cannot wait for the ranks
+    with open(up[0], "rb") as pipe:
+        pids = dict(line.split() for line in pipe)
+    return [pids[b"%d" % index].decode() for index in range(len(requests))]
+
+
+def receive_ranks(channel, learned):
+    """The requests for ranks that are forked together, of which all but the last say that more follow, and the pipe from
+    which each reads before it begins."""
+    requests = [receive(channel, learned)]
+    while b"m" in requests[-1][0][0]:
+        requests.append(receive(channel))
+    return requests, requests[0][1].pop()
 
 
 def serve(channel, launcher, imported):
     """Returns in each rank."""
-    while True:
-        forked = fork_rank(*receive(channel, imported.learned), launcher, imported)
-        if forked is None:
-            channel.detach()
-            return
-        pid, go = forked
-        answer(channel, "P", pid)
-        os.write(go, GO)
-        os.close(go)
+    while pids := fork_ranks(*receive_ranks(channel, imported.learned), launcher, imported):
+        answer(channel, "P", " ".join(pids))
+    channel.detach()
 
 
 def main():

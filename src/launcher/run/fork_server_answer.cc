@@ -3,6 +3,21 @@
 #include "base/whole_number.h"
 
 namespace lrun::launcher {
+namespace {
+
+/// Separated by spaces; empty: a word is no pid.
+std::vector<pid_t> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  for (;;) {
+    const std::size_t end = text.find(' ');
+    pids.push_back(whole_number<pid_t>(text.substr(0, end)).value_or(0));
+    if (pids.back() <= 0) return {};
+    if (end == std::string_view::npos) return pids;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
 
 std::optional<ForkServerAnswer> parse_fork_server_answer(std::string_view bytes) {
   using enum ForkServerAnswer::Kind;
@@ -13,8 +28,8 @@ std::optional<ForkServerAnswer> parse_fork_server_answer(std::string_view bytes)
     case kHello:
       return text.empty() ? std::optional(answer) : std::nullopt;
     case kForked:
-      answer.pid = whole_number<pid_t>(text).value_or(0);
-      return answer.pid > 0 ? std::optional(answer) : std::nullopt;
+      answer.pids = parse_pids(text);
+      return answer.pids.empty() ? std::nullopt : std::optional(answer);
     case kReady:
     case kUnfit:
       answer.text = text;

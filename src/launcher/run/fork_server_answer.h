@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lrun::launcher {
 
@@ -14,11 +15,11 @@ struct ForkServerAnswer {
     kHello = 'H',  ///< the Python runs lrun's file, and asks what to do
     kReady = 'R',  ///< the modules are imported: `text` is a note for the user, or empty
     kUnfit = 'U',  ///< no rank can be forked: `text` says why
-    kForked = 'P'  ///< a rank: `pid`
+    kForked = 'P'  ///< ranks: `pids`
   };
   Kind kind = Kind::kUnfit;
-  pid_t pid = 0;
-  std::string text{};  ///< as it came
+  std::vector<pid_t> pids{};  ///< in the order of the requests
+  std::string text{};         ///< as it came
 
   bool operator==(const ForkServerAnswer&) const = default;
 };

@@ -68,6 +68,26 @@ int end_while_preloading(int signal_number, const LaunchPlan& plan, Guard& guard
   return exit_code_of_signal(signal_number);
 }
 
+class ForkServerSpawner final : public Spawner {
+ public:
+  ForkServerSpawner(ForkServer& server, const LaunchPlan& plan, MessageSink& sink)
+      : server_(server), plan_(plan), sink_(sink) {}
+
+  [[nodiscard]] std::size_t at_a_time() const override { return server_.at_a_time(); }
+  std::vector<PidFd> start(std::span<const SpawnRequest> requests) override {
+    if (server_.is_given_up()) return {};
+    std::vector<PidFd> ranks = server_.fork(requests);
+    if (ranks.empty()) sink_.warn(preload_lost(plan_, server_.why_given_up()));
+    return ranks;
+  }
+  void begin() override { server_.begin(); }
+
+ private:
+  ForkServer& server_;
+  const LaunchPlan& plan_;
+  MessageSink& sink_;
+};
+
 }  // namespace
 
 Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Environment& environment,
@@ -113,13 +133,8 @@ Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& 
   return outcome;
 }
 
-SpawnFunction spawn_through(ForkServer& server, const LaunchPlan& plan, MessageSink& sink) {
-  return [&](const SpawnRequest& request, const SpawnDefaults& defaults) -> SpawnResult {
-    if (server.is_given_up()) return spawn(request, defaults);
-    if (std::optional<PidFd> child = server.fork(request)) return {.child = std::move(child)};
-    sink.warn(preload_lost(plan, "the fork server has ended"));
-    return spawn(request, defaults);
-  };
+std::shared_ptr<Spawner> spawner_of(ForkServer& server, const LaunchPlan& plan, MessageSink& sink) {
+  return std::make_shared<ForkServerSpawner>(server, plan, sink);
 }
 
 }  // namespace lrun::launcher

@@ -25,8 +25,8 @@ struct Preloaded {
 Preloaded preload(EventLoop& loop, const LaunchPlan& plan, const PreparedStart& start, const Environment& environment,
                   Guard& guard, MessageSink& sink);
 
-/// Starts a worker by a fork of the server; once that is lost, after one warning, as without --preload. Everything must
-/// outlive the result.
-SpawnFunction spawn_through(ForkServer& server, const LaunchPlan& plan, MessageSink& sink);
+/// Starts workers by forks of the server, until that is lost, which one warning tells. Everything must outlive the
+/// result.
+std::shared_ptr<Spawner> spawner_of(ForkServer& server, const LaunchPlan& plan, MessageSink& sink);
 
 }  // namespace lrun::launcher

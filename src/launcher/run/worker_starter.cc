@@ -18,7 +18,7 @@ std::optional<StartFailure> WorkerStarter::start_some() {
   constexpr Duration kMoment(20);
   constexpr std::size_t kFewest = 64;  // on a slow machine the start as a whole must not take for ever
   const SteadyTime end = steady_now() + kMoment;
-  const std::size_t fewest = common_.spawn ? 1 : kFewest;  // a fork of a large process takes a while
+  const std::size_t fewest = common_.spawner ? 1 : kFewest;  // forks of a large process take a while
   const std::size_t before = started_;
   while (left() > 0 && (started_ < before + fewest || steady_now() < end)) {
     if (std::optional<StartFailure> failure = start_next()) return failure;
@@ -29,7 +29,7 @@ std::optional<StartFailure> WorkerStarter::start_some() {
 /// A few at a time: the descriptors that their start needs are open together.
 std::optional<StartFailure> WorkerStarter::start_next() {
   constexpr std::size_t kAtATime = 8;
-  const std::size_t at_a_time = common_.spawn ? 1 : kAtATime;
+  const std::size_t at_a_time = common_.spawner ? common_.spawner->at_a_time() : kAtATime;
   const std::span next = std::span(commands_).subspan(started_, std::min(at_a_time, left()));
   try {
     output_.prepare(next, started_);

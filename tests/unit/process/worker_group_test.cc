@@ -71,6 +71,55 @@ TEST(WorkerGroup, TakesMoreWorkersAndKeepsNoneWhenOneOfThemCannotBeStarted) {
   EXPECT_EQ(::kill(first, 0), -1) << "a worker outlived the failure";
 }
 
+/// Starts shells that wait for a byte, as long as it is good.
+class WaitingSpawner final : public Spawner {
+ public:
+  [[nodiscard]] std::size_t at_a_time() const override { return 8; }
+  std::vector<PidFd> start(std::span<const SpawnRequest> requests) override {
+    std::vector<PidFd> processes;
+    for (SpawnRequest request : requests) {
+      request.standard_input = go_.read.get();
+      if (is_good) processes.push_back(*spawn(request, SpawnDefaults::of_this_process()).child);
+    }
+    waiting_ = processes.size();
+    return processes;
+  }
+  void begin() override {
+    EXPECT_EQ(write_all(go_.write.get(), std::string(waiting_, '\n')), 0);
+    ++begins;
+  }
+
+  bool is_good = true;
+  int begins = 0;
+
+ private:
+  Pipe go_ = make_pipe();
+  std::size_t waiting_ = 0;
+};
+
+TEST(WorkerGroup, LetsWorkersThatAreStartedTogetherBeginOnceTheyAreWatched) {
+  EventLoop loop;
+  WorkerGroup group;
+  WaitingSpawner spawner;
+  const GroupCommand command{.path = "/bin/sh", .spawner = &spawner};
+  const std::vector<WorkerCommand> commands = shell_workers({"read go; exec sleep 1000", "read go; exit 5"});
+  ASSERT_EQ(group.start(loop, command, commands, SpawnDefaults::of_this_process()), std::nullopt);
+  EXPECT_EQ(spawner.begins, 1);
+  std::vector<int> codes;
+  group.on_ended([&](const Worker&, const ExitStatus& status) {
+    codes.push_back(status.value);
+    group.signal_leaders(SIGKILL);
+  });
+  loop.run();
+  EXPECT_EQ(codes, (std::vector{5, SIGKILL}));
+
+  spawner.is_good = false;
+  ASSERT_EQ(group.start(loop, command, shell_workers({"exit 6"}), SpawnDefaults::of_this_process()), std::nullopt);
+  loop.run();
+  EXPECT_EQ(codes, (std::vector{5, SIGKILL, 6})) << "started by core::spawn() then";
+  EXPECT_EQ(spawner.begins, 1);
+}
+
 TEST(WorkerGroup, KillsItsWorkersWhenItGoes) {
   pid_t pid = 0;
   {
