@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
-# launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
+# kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
 # valgrind [COUNT [SEED]]]; without a part all of them.
 
 # Where many files are one unit, an #include that one of them lacks is not missed.
@@ -154,6 +154,15 @@ soak_elastic() {
     build/dev/lrun build/dev/tests/faults/elastic_worker build/dev/tests/cluster/libshifted_clock.so chance
 }
 
+# Two of four workers of examples/resume.py are killed every 15 seconds.
+soak_kills() {
+  local minutes=${1:-60} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun
+  need_programs_python || fail "Python with torch and numpy cannot be set up here"
+  stage "workers with a state in memory that are killed for $minutes minutes, seed $seed"
+  "$LRUN_PROGRAMS_PYTHON" -W ignore tests/faults/killed_workers.py --minutes "$minutes" --seed "$seed" --lrun build/dev/lrun
+}
+
 # lrun below valgrind, which knows no pidfds. Its findings are in a file a process, and fail the part.
 soak_valgrind() {
   local count=${1:-200} seed=${2:-$(date +%s)} found
@@ -209,6 +218,7 @@ dev_soak() {
       soak_tests
       soak_faults
       soak_elastic
+      soak_kills
       soak_launches
       soak_programs
       soak_conformance
@@ -218,7 +228,7 @@ dev_soak() {
       soak_libtorch
       soak_repeat
       ;;
-    alone | chroot | conformance | elastic | faults | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
+    alone | chroot | conformance | elastic | faults | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
   esac
 }
