@@ -54,8 +54,9 @@ LRUN_EXPORT void require_checkpoint_path(const std::filesystem::path& path);
 LRUN_EXPORT std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path);
 
 /// Gives every rank the checkpoint that rank 0 finds at `path`: other machines need not see the file. `path` is a file,
-/// or a folder of CheckpointFolder, of which the newest undamaged whole checkpoint is read. Empty if there is none yet;
-/// warns then if LRUN_RESUME names `path`, or if the folder has sharded checkpoints only. Collective.
+/// or a folder of CheckpointFolder, of which the newest undamaged whole checkpoint is read, but none in memory. Empty
+/// if there is none yet; warns then if LRUN_RESUME names `path`, or if the folder has sharded checkpoints only.
+/// Collective.
 /// \throws lrun::CheckpointError  on every rank, as read_checkpoint(). Damaged checkpoints of a folder are skipped.
 LRUN_EXPORT std::optional<Checkpoint> load_checkpoint(Session& session, const std::filesystem::path& path);
 
@@ -86,6 +87,7 @@ struct CheckpointFolderOptions {
 struct FoundCheckpoint {
   std::uint64_t step = 0;  ///< As it was saved.
   int parts = 0;           ///< The number of ranks that saved a part each; 0: a whole checkpoint.
+  bool in_memory = false;  ///< save_in_memory() has saved it.
 
   /// Whether all members are equal.
   bool operator==(const FoundCheckpoint&) const = default;
@@ -95,8 +97,8 @@ struct FoundCheckpoint {
 /// sharded one is a file per rank and a manifest, which is written once all of them are on disk. If a process is killed
 /// at any moment, newest() takes no incomplete checkpoint for a complete one.
 ///
-/// Going back  to an older checkpoint keeps the later ones, and newest() prefers them: remove them first, or continue
-///             in another folder.
+/// Going back  to an older checkpoint keeps the later ones, and newest() prefers them: remove them first, in
+///             LRUN_MEMORY_DIR/checkpoints-*, too, or continue in another folder.
 /// Threads     the training thread.
 class LRUN_EXPORT CheckpointFolder {
  public:
@@ -114,6 +116,14 @@ class LRUN_EXPORT CheckpointFolder {
   ///                            written.
   void save(std::uint64_t step, std::string content);
 
+  /// Saves a whole checkpoint: rank 0's `content`, in the memory of its node, in the place of the one before, and
+  /// returns when it is there: after a checksum and a copy, so it can be done at each step, and save() now and then. It
+  /// outlives the processes of the run, but neither the run nor the node: it is in LRUN_MEMORY_DIR, a folder that lrun
+  /// makes. Needs room for two. Checkpoints of later steps in memory are removed, by save() and save_part(), too.
+  /// Not collective, as save(): no other collective may depend on the result.
+  /// \return false  on rank 0: there is no such folder, or it cannot be written, with a warning for the first time.
+  bool save_in_memory(std::uint64_t step, std::string_view content);
+
   /// Saves a sharded checkpoint: all ranks write their parts at the same time. Collective: returns when all parts are
   /// on disk. Rank 0 then writes the manifest while the others go on.
   /// \throws std::system_error      on a rank that cannot write its part.
@@ -124,9 +134,9 @@ class LRUN_EXPORT CheckpointFolder {
   /// \throws std::system_error  it could not be written.
   void wait();
 
-  /// Finds the newest undamaged checkpoint, the same on all ranks; every byte is checked. Empty if there is none.
-  /// Damaged ones are skipped with a warning that names file and reason. Collective; every rank reads its share of the
-  /// parts.
+  /// Finds the newest undamaged checkpoint, in the folder or in the memory of the node of rank 0, the same on all
+  /// ranks; of the same step that of the folder. Every byte is checked. Empty if there is none. Damaged ones are
+  /// skipped with a warning that names file and reason. Collective; every rank reads its share of the parts.
   [[nodiscard]] std::optional<FoundCheckpoint> newest();
 
   /// The content of a whole checkpoint as rank 0 sees it, on all ranks. Collective.

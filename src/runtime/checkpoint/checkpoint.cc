@@ -44,7 +44,7 @@ std::optional<Checkpoint> find_checkpoint(Session& session, const std::filesyste
     return detail::Shared();
   });
   if (is_folder) {
-    const auto newest = detail::find_newest_checkpoint(session, path, true, detail::warn_on_stderr);
+    const auto newest = detail::find_newest_checkpoint(session, path, {.whole_only = true}, detail::warn_on_stderr);
     if (!newest) return std::nullopt;
     return Checkpoint{newest->step, detail::load_whole_checkpoint(session, path, newest->step)};
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <exception>
 #include <future>
 #include <random>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "runtime/checkpoint/checkpoint_name.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/files_of_folder.h"
@@ -79,6 +81,30 @@ void make_folder(const std::filesystem::path& folder) {
   if (error) throw std::system_error(error, "cannot write checkpoints into '" + folder.string() + "'");
 }
 
+/// Only the last folder: a memory that is gone is not made again.
+void make_place(const std::filesystem::path& place) {
+  std::error_code error;
+  std::filesystem::create_directory(place, error);
+  if (error) throw std::system_error(error, "cannot make '" + place.string() + "'");
+}
+
+void write_whole_checkpoint(const std::filesystem::path& folder, std::uint64_t step, std::string_view content) {
+  CheckpointHeader header;
+  header.step = step;
+  header.save = random_number();
+  detail::write_checkpoint_file(folder / detail::spell({CheckpointKind::kWhole, step, 0, 0}), header, content);
+}
+
+/// The folder in memory that belongs to a folder of checkpoints; empty: there is no memory.
+std::filesystem::path place_in_memory(const std::filesystem::path& folder) {
+  const char* const memory = std::getenv("LRUN_MEMORY_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (memory == nullptr || *memory == '\0') return {};
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::canonical(folder, error);
+  if (error) return {};
+  return std::filesystem::path(memory) / ("checkpoints-" + std::to_string(crc32c(whole.string())));
+}
+
 }  // namespace
 
 class CheckpointFolder::State {
@@ -87,15 +113,33 @@ class CheckpointFolder::State {
       : session(of_session), folder(std::move(path)), options(std::move(with_options)) {
     if (!options.warn) options.warn = detail::warn_on_stderr;
     make_folder(folder);
+    memory = place_in_memory(folder);
   }
 
   void write_whole(std::uint64_t step, const std::string& content) const {
-    const CheckpointName name{CheckpointKind::kWhole, step, 0, 0};
-    CheckpointHeader header;
-    header.step = step;
-    header.save = random_number();
-    detail::write_checkpoint_file(folder / detail::spell(name), header, content);
-    detail::prune_checkpoints(folder, name, 0, options.keep);
+    write_whole_checkpoint(folder, step, content);
+    detail::prune_checkpoints(folder, {CheckpointKind::kWhole, step, 0, 0}, 0, options.keep);
+  }
+
+  /// A training that went back does not come to them. On rank 0.
+  void forget_later_in_memory(std::uint64_t step) const {
+    try {
+      if (!memory.empty()) detail::remove_outside(memory, 0, step);
+    } catch (const std::system_error& error) {
+      options.warn(error.what());
+    }
+  }
+
+  /// Empty on all ranks: there is none.
+  std::optional<FoundCheckpoint> newest_in_memory() const {
+    try {
+      auto found = detail::find_newest_checkpoint(session, memory, {}, options.warn);
+      if (found) found->in_memory = true;
+      return found;
+    } catch (const CheckpointError& error) {  // on all ranks
+      if (session.is_rank_zero()) options.warn(error.what());
+      return std::nullopt;
+    }
   }
 
   void write_manifest(CheckpointHeader header, const std::vector<PartReport>& reports) const {
@@ -121,8 +165,10 @@ class CheckpointFolder::State {
 
   Session& session;
   std::filesystem::path folder;
+  std::filesystem::path memory;  // empty: there is none; rank 0 uses it
   CheckpointFolderOptions options;
   std::future<void> pending;  // what a thread writes
+  bool has_told = false;      // that nothing can be saved in memory
 };
 
 CheckpointFolder::CheckpointFolder(Session& session, std::filesystem::path folder, CheckpointFolderOptions options)
@@ -133,10 +179,29 @@ CheckpointFolder::~CheckpointFolder() { state_->settle(); }
 void CheckpointFolder::save(std::uint64_t step, std::string content) {
   if (!state_->session.is_rank_zero()) return;
   wait();
+  state_->forget_later_in_memory(step);
   if (!state_->options.background) return state_->write_whole(step, content);
   state_->pending = std::async(std::launch::async, [state = state_.get(), step, bytes = std::move(content)] {
     state->write_whole(step, bytes);
   });
+}
+
+bool CheckpointFolder::save_in_memory(std::uint64_t step, std::string_view content) {
+  State& state = *state_;
+  if (!state.session.is_rank_zero()) return true;
+  if (state.memory.empty()) return false;
+  try {
+    make_place(state.memory);
+    detail::remove_outside(state.memory, 0, step);
+    write_whole_checkpoint(state.memory, step, content);
+    detail::remove_outside(state.memory, step, step);
+    return true;
+  } catch (const std::system_error& error) {
+    if (!std::exchange(state.has_told, true)) {
+      state.options.warn(std::string("a checkpoint is not saved in memory: ") + error.what());
+    }
+    return false;
+  }
 }
 
 void CheckpointFolder::save_part(std::uint64_t step, std::string_view part) {
@@ -160,20 +225,27 @@ void CheckpointFolder::save_part(std::uint64_t step, std::string_view part) {
   const auto reports = gather(state.session, mine);
   if (failure) std::rethrow_exception(failure);
   require_all_written(step, reports);
-  if (state.session.is_rank_zero()) state.write_manifest(header, reports);
+  if (!state.session.is_rank_zero()) return;
+  state.forget_later_in_memory(step);
+  state.write_manifest(header, reports);
 }
 
 void CheckpointFolder::wait() { state_->wait(); }
 
 std::optional<FoundCheckpoint> CheckpointFolder::newest() {
-  state_->settle();
-  return detail::find_newest_checkpoint(state_->session, state_->folder, false, state_->options.warn);
+  State& state = *state_;
+  state.settle();
+  const auto in_memory = state.newest_in_memory();
+  const detail::CheckpointSearch as_new{.first = in_memory ? in_memory->step : 0};
+  const auto on_disk = detail::find_newest_checkpoint(state.session, state.folder, as_new, state.options.warn);
+  return on_disk ? on_disk : in_memory;
 }
 
 std::string CheckpointFolder::load(const FoundCheckpoint& checkpoint) {
   if (checkpoint.parts != 0) throw std::invalid_argument("a sharded checkpoint is loaded part by part");
   state_->settle();
-  return detail::load_whole_checkpoint(state_->session, state_->folder, checkpoint.step);
+  const bool in_memory = checkpoint.in_memory && !state_->memory.empty();
+  return detail::load_whole_checkpoint(state_->session, in_memory ? state_->memory : state_->folder, checkpoint.step);
 }
 
 std::string CheckpointFolder::load_part(const FoundCheckpoint& checkpoint, int part) {

@@ -98,4 +98,10 @@ void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName
   }
 }
 
+void remove_outside(const std::filesystem::path& folder, std::uint64_t first, std::uint64_t last) {
+  for (const auto& entry : entries_of(folder)) {
+    if (entry.half_written || entry.name.step < first || entry.name.step > last) remove_quietly(entry.path);
+  }
+}
+
 }  // namespace lrun::detail

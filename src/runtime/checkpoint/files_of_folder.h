@@ -21,4 +21,8 @@ std::vector<CheckpointName> list_checkpoints(const std::filesystem::path& folder
 void prune_checkpoints(const std::filesystem::path& folder, const CheckpointName& saved, std::uint32_t parts,
                        std::size_t keep);
 
+/// Removes the checkpoints of steps that are not in [first, last] from `folder`, and partial files. What cannot be
+/// removed stays. \throws std::system_error  the folder cannot be read.
+void remove_outside(const std::filesystem::path& folder, std::uint64_t first, std::uint64_t last);
+
 }  // namespace lrun::detail

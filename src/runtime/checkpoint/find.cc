@@ -68,15 +68,16 @@ void check_part(const std::filesystem::path& folder, const Manifest& manifest, s
 /// Rank 0's next candidate: a good whole checkpoint, or a good manifest with its header and content.
 class Candidates {
  public:
-  Candidates(const std::filesystem::path& folder, bool whole_only, const Warn& warn)
-      : folder_(folder), whole_only_(whole_only), warn_(warn) {}
+  Candidates(const std::filesystem::path& folder, const CheckpointSearch& search, const Warn& warn)
+      : folder_(folder), search_(search), warn_(warn) {}
 
   std::optional<Shared> next() {
     if (!listed_) names_ = list_checkpoints(folder_);
     listed_ = true;
     while (at_ < names_.size()) {
       const CheckpointName& name = names_[at_++];
-      if (whole_only_ && name.kind != CheckpointKind::kWhole) {
+      if (name.step < search_.first) break;
+      if (search_.whole_only && name.kind != CheckpointKind::kWhole) {
         if (passed_by_.empty()) passed_by_ = folder_ / spell(name);
         continue;
       }
@@ -112,7 +113,7 @@ class Candidates {
   }
 
   const std::filesystem::path& folder_;
-  bool whole_only_;
+  const CheckpointSearch& search_;
   const Warn& warn_;
   bool listed_ = false;
   std::vector<CheckpointName> names_;
@@ -146,8 +147,8 @@ std::string read_checkpoint_content(const std::filesystem::path& path, const Che
 }
 
 std::optional<FoundCheckpoint> find_newest_checkpoint(Session& session, const std::filesystem::path& folder,
-                                                      bool whole_only, const Warn& warn) {
-  Candidates candidates(folder, whole_only, warn);
+                                                      const CheckpointSearch& search, const Warn& warn) {
+  Candidates candidates(folder, search, warn);
   while (const auto candidate = share_from_rank_zero(session, [&] { return candidates.next(); })) {
     if (candidate->bytes.empty()) return FoundCheckpoint{candidate->number, 0};
     const auto header = decode_checkpoint_header(candidate->bytes, candidate->bytes.size());

@@ -17,9 +17,15 @@ namespace lrun::detail {
 /// \throws lrun::CheckpointError  it is missing or damaged; names it and the reason.
 std::string read_checkpoint_content(const std::filesystem::path& path, const CheckpointHeader& expected);
 
-/// CheckpointFolder::newest(), of any folder. Collective.
+/// What find_newest_checkpoint() looks for.
+struct CheckpointSearch {
+  bool whole_only = false;
+  std::uint64_t first = 0;  ///< no earlier steps
+};
+
+/// The newest of a folder, as CheckpointFolder::newest() says. Collective.
 std::optional<FoundCheckpoint> find_newest_checkpoint(Session& session, const std::filesystem::path& folder,
-                                                      bool whole_only,
+                                                      const CheckpointSearch& search,
                                                       const std::function<void(const std::string&)>& warn);
 
 /// CheckpointFolder::load(), of any folder. Collective.

@@ -223,6 +223,101 @@ TEST(CheckpointFolder, ReportsAFailureInTheBackgroundAtTheNextCall) {
       << warnings.texts()[0];
 }
 
+/// Gives the folders of checkpoints of a test a memory.
+class Memory {
+ public:
+  Memory() { ::setenv("LRUN_MEMORY_DIR", folder_.path().c_str(), 1); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { ::unsetenv("LRUN_MEMORY_DIR"); }
+
+  /// Of the only folder of checkpoints.
+  [[nodiscard]] std::filesystem::path place() const {
+    const std::filesystem::directory_iterator folders(folder_.path());
+    return folders == std::filesystem::directory_iterator() ? folder_.path() / "none" : folders->path();
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_P(CheckpointFolders, GiveTheNewestOfMemoryAndDisk) {
+  const TemporaryFolder place;
+  const Memory memory;
+  run_sessions(GetParam(), [&](Session& session) {
+    CheckpointFolder folder(session, place / "disk");
+    const auto newest = [&] {
+      folder.wait();
+      session.barrier();
+      const auto found = folder.newest();
+      EXPECT_EQ(found ? folder.load(*found) : "", found ? "state of " + std::to_string(found->step) : "none");
+      session.barrier();
+      return found;
+    };
+    EXPECT_TRUE(folder.save_in_memory(8, "state of 8"));
+    EXPECT_EQ(newest(), (FoundCheckpoint{8, 0, true}));
+    EXPECT_TRUE(folder.save_in_memory(9, "state of 9"));
+    EXPECT_EQ(newest(), (FoundCheckpoint{9, 0, true}));
+    folder.save(9, "state of 9");
+    EXPECT_EQ(newest(), (FoundCheckpoint{9, 0, false})) << "an epoch's last";
+    folder.save(10, "state of 10");
+    EXPECT_EQ(newest(), (FoundCheckpoint{10, 0, false}));
+    EXPECT_TRUE(folder.save_in_memory(11, "state of 11"));
+    EXPECT_EQ(newest(), (FoundCheckpoint{11, 0, true}));
+    EXPECT_EQ(CheckpointFolder(session, place / "other").newest(), std::nullopt);
+  });
+  EXPECT_EQ(names_in(place / "disk"), (std::set<std::string>{"step-000000000009.ckpt", "step-000000000010.ckpt"}));
+  change_a_byte(memory.place() / "step-000000000011.ckpt");
+  run_sessions(GetParam(), [&](Session& session) {
+    CheckpointFolder folder(session, place / "disk", {.warn = [](const std::string&) {}});
+    EXPECT_EQ(folder.newest(), (FoundCheckpoint{10, 0, false}));
+  });
+}
+
+TEST(CheckpointFolder, ForgetsLaterStepsInMemoryWhenTheTrainingGoesBack) {
+  const TemporaryFolder place;
+  const Memory memory;
+  run_sessions(1, [&](Session& session) {
+    CheckpointFolder folder(session, place / "disk", {.background = false});
+    const auto kept = [&] { return names_in(memory.place()); };
+    for (const std::uint64_t step : steps({7, 9})) EXPECT_TRUE(folder.save_in_memory(step, "state"));
+    std::ofstream(memory.place() / "step-000000000010.ckpt.tmp") << "of a killed process";
+    EXPECT_TRUE(folder.save_in_memory(9, "state"));
+    EXPECT_EQ(kept(), (std::set<std::string>{"step-000000000009.ckpt"}));
+    EXPECT_TRUE(folder.save_in_memory(8, "state")) << "it went back";
+    EXPECT_EQ(kept(), (std::set<std::string>{"step-000000000008.ckpt"}));
+    folder.save(8, "state");
+    EXPECT_EQ(kept(), (std::set<std::string>{"step-000000000008.ckpt"}));
+    folder.save(6, "state");
+    EXPECT_EQ(kept(), std::set<std::string>());
+    EXPECT_TRUE(folder.save_in_memory(7, "state"));
+    folder.save_part(5, "part");
+    EXPECT_EQ(kept(), std::set<std::string>());
+  });
+}
+
+TEST(CheckpointFolder, SaysThatItCannotSaveInMemory) {
+  const TemporaryFolder place;
+  ::unsetenv("LRUN_MEMORY_DIR");
+  run_sessions(2, [&](Session& session) {
+    CheckpointFolder folder(session, place / "disk");
+    EXPECT_EQ(folder.save_in_memory(1, "state"), !session.is_rank_zero());
+    EXPECT_EQ(folder.newest(), std::nullopt);
+  });
+  const Memory memory;
+  run_sessions(1, [&](Session& session) {
+    Warnings warnings;
+    CheckpointFolder folder(session, place / "disk", warnings.options());
+    EXPECT_TRUE(folder.save_in_memory(1, "state"));
+    std::filesystem::remove_all(memory.place().parent_path());
+    for (const std::uint64_t step : steps({2, 3})) EXPECT_FALSE(folder.save_in_memory(step, "state"));
+    EXPECT_EQ(folder.newest(), std::nullopt);
+    ASSERT_EQ(warnings.texts().size(), 1U);
+    EXPECT_EQ(warnings.texts()[0].find("a checkpoint is not saved in memory: cannot make '/"), 0U)
+        << warnings.texts()[0];
+  });
+}
+
 TEST(CheckpointFolder, RefusesAFolderThatCannotBeMade) {
   const TemporaryFolder place;
   std::ofstream(place / "file") << "no folder";
