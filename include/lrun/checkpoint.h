@@ -121,7 +121,7 @@ class LRUN_EXPORT CheckpointFolder {
   /// outlives the processes of the run, but neither the run nor the node: it is in LRUN_MEMORY_DIR, a folder that lrun
   /// makes. Needs room for two. Checkpoints of later steps in memory are removed, by save() and save_part(), too.
   /// Not collective, as save(): no other collective may depend on the result.
-  /// \return false  on rank 0: there is no such folder, or it cannot be written, with a warning for the first time.
+  /// \return false  on rank 0: there is no such folder, or it cannot be written; of that a warning tells once.
   bool save_in_memory(std::uint64_t step, std::string_view content);
 
   /// Saves a sharded checkpoint: all ranks write their parts at the same time. Collective: returns when all parts are
