@@ -30,6 +30,7 @@ while IFS= read -r line; do
   esac
 done < "$work/pipe"
 wait "$launcher" || fail "exit code $?" "$work/killed.out" "$work/err"
+[ "$killed" = yes ] || fail "none of the $steps steps was the one at which a worker is killed" "$work/killed.out"
 
 # The last line before the kill, and the step from which it went on.
 last=$(sed -n '/^goes on/q;s/^step //p' "$work/killed.out" | tail -n 1)

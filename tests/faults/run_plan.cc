@@ -60,6 +60,7 @@ RunPlan killed_from_outside(Chance& chance) {
 RunPlan lrun_stands_still(Chance& chance) {
   RunPlan plan = fault_with_victims(chance);
   plan.kind = "lrun stands still while a worker fails";
+  plan.sees_ends_together = true;
   std::string& script = script_of(plan, plan.expected.culprit);
   script.replace(0, script.rfind(','), fmt::format("hold,meet,sleep:{}", chance.between(20, 40)));
   const Target target = chance.percent(25) ? Target::kGuard : Target::kLauncher;

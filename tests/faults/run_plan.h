@@ -53,6 +53,7 @@ struct RunPlan {
   std::vector<Deed> deeds;
   std::chrono::milliseconds limit{0};  ///< from the last deed, or the start, to the end of everything
   bool counts_descriptors = false;     ///< rank 0 counts the launcher's in every attempt
+  bool sees_ends_together = false;     ///< lrun stands still meanwhile
   Expectation expected;
 
   bool operator==(const RunPlan&) const = default;

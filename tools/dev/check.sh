@@ -58,6 +58,10 @@ tell_failures() {
     printf -- '-- the last lines of %s:\n' "$name"
     tail -15 "build/check/$name.log"
   done
+  # Of much output only the end is kept: the first failure of each part stands there, too.
+  for name in "${check_failed[@]}"; do
+    printf '== first in %s: %s\n' "$name" "$(grep -E -m 1 -A 3 ': Failure$|FAILED:|(error|warning):|\*\*\*(Failed|Timeout)' "build/check/$name.log" | cut -c-200)"
+  done
   fail "failed: ${check_failed[*]}" "all of a part's output is in build/check/PART.log"
 }
 
