@@ -69,6 +69,12 @@ std::string hint_about_all(const std::vector<StackGroup>& groups, const TwoLooks
       looks.now.size());
 }
 
+/// All have begun, but not with the same store: they never meet.
+bool have_other_stores(const std::vector<StackGroup>& groups, const TwoLooks& looks) {
+  return looks.store_has_number && std::all_of(groups.begin(), groups.end(), begins) && !looks.outside_store.empty() &&
+         looks.outside_store.size() < looks.now.size();
+}
+
 }  // namespace
 
 bool begins(const StackGroup& group) { return group.place.starts_with(kInitProcessGroup); }
@@ -99,11 +105,12 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
   if (waiting.empty() && std::none_of(looks.now.begin(), looks.now.end(), is_stopped)) return std::nullopt;
   const bool all_wait = waiting.size() == looks.now.size();
   if (all_wait && !looks.whole_world) return std::nullopt;
-  const bool is_for_good = std::all_of(groups.begin(), groups.end(), [](const StackGroup& group) {
+  const bool never_meet = have_other_stores(groups, looks);  // a connection may yet be made: that has some patience
+  const bool is_for_good = !never_meet && std::all_of(groups.begin(), groups.end(), [](const StackGroup& group) {
     return group.waits_for_others || group.example.has_ended() || is_stopped(group.example);
   });
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
-  const bool at_start = std::any_of(groups.begin(), groups.end(), begins);
+  const bool at_start = !never_meet && std::any_of(groups.begin(), groups.end(), begins);
   return Standstill{std::move(groups), is_for_good, at_start, std::move(hint)};
 }
 

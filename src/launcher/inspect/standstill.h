@@ -22,6 +22,7 @@ struct TwoLooks {
   bool whole_world = true;           ///< no rank of the run is elsewhere
   std::vector<int> outside_store{};  ///< ranks that are not connected to the run's store
   std::string store_address = {};    ///< 'host:port' of that store
+  bool store_has_number = false;     ///< the host of that is an address, for which no name service is asked
 };
 
 /// True where no rank moved in between. Pure.
@@ -34,7 +35,8 @@ bool begins(const StackGroup& group);
 struct Standstill {
   std::vector<StackGroup> groups;
   bool is_for_good = true;  ///< false: a rank waits for something else than the others, and may go on
-  bool at_start = false;    ///< a rank waits for the others to begin, who may have data to fetch or a slow name service
+  bool at_start = false;  ///< a rank waits for the others to begin, who may have data to fetch or a slow name service;
+                          ///< false, too, where all have begun, some with this run's store and some without it
   std::string hint;
 
   bool operator==(const Standstill&) const = default;

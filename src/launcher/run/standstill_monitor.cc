@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/numeric_address.h"
 #include "inspect/job_answers.h"
 #include "inspect/process_look.h"
 #include "report/stack_text.h"
@@ -101,17 +102,18 @@ void StandstillMonitor::saw(std::vector<StackSample> samples) {
   seen_ = steady_now();
   const Duration lasted = std::chrono::floor<Duration>(seen_ - since_);
   std::optional<Standstill> found = find_standstill(looks);
-  if (!told_ && found && is_long(*found, lasted)) {
-    if (found->at_start) found = find_standstill(with_store(looks));
-    tell(*found, lasted, looks.whole_world);
+  if (!told_ && found && found->at_start) {
+    looks.outside_store = facts_.attempt.without_connection();
+    found = find_standstill(with_store(looks));
   }
+  if (!told_ && found && is_long(*found, lasted)) tell(*found, lasted, looks.whole_world);
   before_ = std::move(looks.now);
   if (!told_ && !looks.whole_world && is_long({.groups = {}, .is_for_good = true}, lasted)) ask_others();
 }
 
 TwoLooks StandstillMonitor::with_store(TwoLooks looks) const {
-  looks.outside_store = facts_.attempt.without_connection();
   looks.store_address = store_address();
+  looks.store_has_number = is_numeric_address(facts_.attempt.membership().master_addr);
   return looks;
 }
 
@@ -146,7 +148,7 @@ LauncherStacks StandstillMonitor::standing_still() const {
 
 void StandstillMonitor::heard(const std::string& answers) {
   if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
-  TwoLooks world{.store_address = store_address()};
+  TwoLooks world = with_store({});
   const int world_size = facts_.attempt.membership().world_size;
   std::set<int> seen;
   Duration lasted = Duration::max();

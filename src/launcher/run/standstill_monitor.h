@@ -20,7 +20,7 @@
 namespace lrun::launcher {
 
 /// Notes, within ten seconds, that the Python ranks of an attempt wait for each other in vain, and where each is. While
-/// one waits for the others to begin, that takes twenty; where they went on after a note, twice as long as they had
+/// one waits for the others to begin, that may take twenty; where they went on after a note, twice as long as they had
 /// stood still. The run goes on: --hang-timeout ends it. Ranks are looked at only while none prints anything and the
 /// main thread of one rests. Where all wait here, the first launchers of a job ask the others whether theirs stand
 /// still, too. One thread.

@@ -79,6 +79,25 @@ TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
             "MASTER_PORT, or 'init_method'");
 }
 
+TEST(Standstill, RanksWithStoresOfTheirOwnNeverMeetTheOthers) {
+  TwoLooks looks = still({waiting(0, "init_process_group", 3), waiting(1, "init_process_group", 3)});
+  EXPECT_TRUE(find_standstill(looks)->at_start);
+  looks.outside_store = {1};
+  EXPECT_TRUE(find_standstill(looks)->at_start) << "the name of the store's host may take a while";
+  looks.store_has_number = true;
+  EXPECT_FALSE(find_standstill(looks)->at_start);
+  EXPECT_FALSE(find_standstill(looks)->is_for_good) << "a connection may yet be made";
+  looks.outside_store = {0, 1};
+  EXPECT_TRUE(find_standstill(looks)->at_start) << "they may meet elsewhere";
+}
+
+TEST(Standstill, ARankThatHasNotBegunIsWaitedFor) {
+  TwoLooks looks = still({waiting(0, "init_process_group", 3), in_evaluate(1)});
+  looks.outside_store = {1};
+  looks.store_has_number = true;
+  EXPECT_TRUE(find_standstill(looks)->at_start);
+}
+
 TEST(Standstill, ARankMaySleepBetweenTwoTriesToMeetTheOthers) {
   TwoLooks looks = still({waiting(0, "init_process_group", 3), waiting(1, "init_process_group", 3)});
   for (auto* const list : {&looks.before, &looks.now}) list->front().system_call = "clock_nanosleep";
