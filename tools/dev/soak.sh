@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# soak: long runs by hand. soak [alone | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
+# soak: long runs by hand. soak [alone | caches [ROUNDS [SEED]] | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
 # kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
 # valgrind [COUNT [SEED]]]; without a part all of them.
 
@@ -154,6 +154,17 @@ soak_elastic() {
     build/dev/lrun build/dev/tests/faults/elastic_worker build/dev/tests/cluster/libshifted_clock.so chance
 }
 
+# Ranks of torchrun and of lrun that fill Triton's cache in a home folder on a network file system that has faults.
+soak_caches() {
+  local rounds=${1:-50} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun
+  need_packages libfuse3-3
+  need_programs_python || fail "Python with torch cannot be set up here"
+  install_for_programs tests/faults/caches.txt || fail "Triton cannot be fetched here"
+  stage "$rounds rounds of 8 ranks that fill one cache, seed $seed"
+  "$LRUN_PROGRAMS_PYTHON" -W ignore tests/faults/shared_caches.py --rounds "$rounds" --seed "$seed" --lrun build/dev/lrun
+}
+
 # Two of four workers of examples/resume.py are killed every 15 seconds.
 soak_kills() {
   local minutes=${1:-60} seed=${2:-$(date +%s)}
@@ -218,6 +229,7 @@ dev_soak() {
       soak_tests
       soak_faults
       soak_elastic
+      soak_caches
       soak_kills
       soak_launches
       soak_programs
@@ -228,7 +240,7 @@ dev_soak() {
       soak_libtorch
       soak_repeat
       ;;
-    alone | chroot | conformance | elastic | faults | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, chroot, conformance, elastic, faults, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
+    alone | caches | chroot | conformance | elastic | faults | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, caches, chroot, conformance, elastic, faults, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
   esac
 }
