@@ -82,6 +82,7 @@ declare -gA _lrun_values=(
   [--signals-to-handle]='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2'
   [--settle]=''
   [--max-restarts]=''
+  [--checkpoint-path]=@file
   [--restart-backoff]=''
   [--config]=@file
   [--print-config]=-

@@ -73,6 +73,7 @@ function __lrun_program
                 --grace \
                 --settle \
                 '--max?restarts' \
+                '--checkpoint?path' \
                 '--restart?backoff' \
                 --config
                 set -e words[1]
@@ -253,6 +254,7 @@ complete -c lrun -n 'not __lrun_program' -x -l watch -d 'Rule on the lines that 
 complete -c lrun -n 'not __lrun_program' -x -l signals-to-handle -a 'SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2' -d 'Signals that end the run'
 complete -c lrun -n 'not __lrun_program' -x -l settle -d 'Time after a failure before the others are stopped'
 complete -c lrun -n 'not __lrun_program' -x -l max-restarts -d 'Restart after a failure, at most this many times'
+complete -c lrun -n 'not __lrun_program' -r -l checkpoint-path -d 'Where the program writes its checkpoints'
 complete -c lrun -n 'not __lrun_program' -x -l restart-backoff -d 'Time before the second restart in a row'
 complete -c lrun -n 'not __lrun_program' -r -F -l config -d 'File of settings'
 complete -c lrun -n 'not __lrun_program' -l print-config -d 'Print every setting and its source'

@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -7,7 +10,9 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "base/fd.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
@@ -72,6 +77,69 @@ TEST(Restart, WhatFailsTwiceInTheSameWayIsNotTriedAgain) {
                     "echo \"cannot open $$.bin\" >&2; exit 5"});
   EXPECT_EQ(lrun.wait().code, 5) << lrun.err();
   EXPECT_NE(lrun.err().find("restarted once; not again"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, IsNotCountedWhereTheCheckpointIsNewer) {
+  const TemporaryFolder folder;
+  // Four attempts save, each with a later time, and the last two do not.
+  LrunProcess lrun({"-n", "2", "--max-restarts", "1", "--restart-backoff", "0", "--checkpoint-path", folder / "step_*",
+                    "sh", "-c",
+                    "[ $RANK = 0 ] || exec sleep 1000; n=$TORCHELASTIC_RESTART_COUNT; if [ $n -lt 4 ]; then "
+                    "echo $n > $0/new; touch -d @$((n + 1)) $0/new; mv $0/new $0/step_$n; fi; kill -KILL $$",
+                    folder.path()});
+  EXPECT_EQ(lrun.wait().code, 128 + SIGKILL) << lrun.err();
+  EXPECT_NE(lrun.err().find("restart 1 of 1"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("restart 4 (1 of 1 since the newest checkpoint)"), std::string::npos) << lrun.err();
+  EXPECT_EQ(lrun.err().find("restart 5"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("restarted 4 times; not again, because the last one brought no newer checkpoint in '" +
+                            (folder / "step_*").string() + "'"),
+            std::string::npos)
+      << lrun.err();
+}
+
+TEST(Restart, IsNotCountedWhereWorkersSaveInMemory) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "1", "--max-restarts", "1", "--restart-backoff", "0", "--checkpoint-path", folder / "none",
+                    "sh", "-c",
+                    "n=$TORCHELASTIC_RESTART_COUNT; [ $n = 3 ] && exit 0; echo $n > $LRUN_MEMORY_DIR/state; "
+                    "touch -d @$((n + 1)) $LRUN_MEMORY_DIR/state; kill -KILL $$"});
+  EXPECT_EQ(lrun.wait().code, 0) << lrun.err();
+}
+
+TEST(Restart, IsCountedWhereOnlyLrunItselfWritesBesideTheCheckpoints) {
+  const TemporaryFolder folder;
+  LrunProcess lrun({"-n", "1", "--max-restarts", "2", "--restart-backoff", "0", "--checkpoint-path", folder.path(),
+                    "--log-dir", folder / "logs", "sh", "-c",
+                    "[ $TORCHELASTIC_RESTART_COUNT = 5 ] && exit 0; echo $TORCHELASTIC_RESTART_COUNT; kill -KILL $$"},
+                   {.environment = {{"XDG_STATE_HOME", (folder / "state").string()}}});
+  EXPECT_EQ(lrun.wait().code, 128 + SIGKILL) << lrun.err();
+  EXPECT_NE(lrun.err().find("restart 1 of 2; there is no checkpoint in '"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("because the last 2 brought no newer checkpoint"), std::string::npos) << lrun.err();
+}
+
+TEST(Restart, DoesNotWaitForAFileServerWhenTheRunIsEnded) {
+  const Fd device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  if (!device || ::geteuid() != 0) GTEST_SKIP() << "only root can mount FUSE here";
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "silent");
+  const std::string options = "fd=" + std::to_string(device.get()) + ",rootmode=40755,user_id=0,group_id=0";
+  LrunProcess lrun(
+      {"-n", "1", "--max-restarts", "9", "--checkpoint-path", folder / "silent/state", "sh", "-c", "echo $$; exit 7"},
+      {.before_exec = [&] {
+        const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
+                             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                             ::mount("none", (folder / "silent").c_str(), "fuse", 0, options.c_str()) == 0;
+        if (!mounted) ::_exit(99);
+      }});
+  ASSERT_TRUE(lrun.read_until([&] { return lrun.out().ends_with('\n'); }));
+  const pid_t worker = std::stoi(lrun.out().substr(lrun.out().find(' ')));
+  EXPECT_TRUE(eventually([&] {
+    const std::vector<pid_t> children = lrun.workers();
+    return children.size() == 1 && children.front() != worker;
+  })) << "a process looks for checkpoints";
+  lrun.signal(SIGINT);
+  EXPECT_EQ(lrun.wait().code, 7) << lrun.err();
+  EXPECT_EQ(lrun.err().find("restart 1"), std::string::npos) << lrun.err();
 }
 
 TEST(Restart, TorchrunRepeatsEverythingAtOnce) {

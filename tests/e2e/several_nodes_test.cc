@@ -128,6 +128,24 @@ TEST(SeveralNodes, UseTheirRestartsUpTogether) {
   }
 }
 
+TEST(SeveralNodes, CountRestartsSinceTheNewestCheckpointOfAny) {
+  const TemporaryFolder folder;
+  // Each node looks at a path of its own: rank 0 saves in two attempts, and rank 1 fails.
+  const Words program =
+      shell("n=$TORCHELASTIC_RESTART_COUNT; if [ $RANK = 0 ]; then [ $n -lt 2 ] && echo $n > " +
+            (folder / "0").string() + " && touch -d @$((n + 1)) " + (folder / "0").string() + "; echo saved > " +
+            (folder / "saved_").string() + "$n; exec sleep 1000; fi; until [ -e " + (folder / "saved_").string() +
+            "$n ]; do sleep 0.01; done; exit $((n + 3))");
+  Job job({"--num_nodes", "2", "--max-restarts", "1", "--restart-backoff", "0"});
+  LrunProcess& first = job.start({"--node-rank", "0", "--checkpoint-path", folder / "0"}, program);
+  LrunProcess& second = job.start({"--node-rank", "1", "--checkpoint-path", folder / "1"}, program);
+  for (LrunProcess* node : {&first, &second}) {
+    EXPECT_EQ(node->wait().code, 5) << node->err();
+    EXPECT_TRUE(contains(node->err(), "restart 2 (1 of 1 since the newest checkpoint)")) << node->err();
+    EXPECT_TRUE(contains(node->err(), "restarted 2 times; not again")) << node->err();
+  }
+}
+
 TEST(SeveralNodes, StopWhenTheLeaderIsKilledAndTooFewAreLeft) {
   Job job({"--num_nodes", "2", "--rdzv-conf", "join_timeout=2"});
   const Words program = shell("echo ready; exec sleep 1000");

@@ -192,7 +192,8 @@ JobReport merge_reports(const JobReport& one, const JobReport& other) {
           .fates = {sum_of(one.fates.stopped_by_signal, other.fates.stopped_by_signal),
                     sum_of(one.fates.killed, other.fates.killed), sum_of(one.fates.lost, other.fates.lost),
                     sum_of(one.fates.failed, other.fates.failed), sum_of(one.fates.succeeded, other.fates.succeeded)},
-          .screen = std::move(screen)};
+          .screen = std::move(screen),
+          .checkpoint_ns = std::max(one.checkpoint_ns, other.checkpoint_ns)};
 }
 
 }  // namespace
@@ -232,7 +233,8 @@ std::string to_json(const JobReport& report) {
                                   {"failures", std::move(texts)},
                                   {"places", json_of(report.places)},
                                   {"fates", json_of(report.fates)},
-                                  {"screen", json_of(report.screen)}});
+                                  {"screen", json_of(report.screen)},
+                                  {"checkpoint_ns", report.checkpoint_ns}});
     if (text.size() <= kMostFailuresBytes || !leave_something_out(failures)) return text;
   }
 }
@@ -253,6 +255,7 @@ std::optional<JobReport> job_report_from_json(std::string_view text) {
     report.places = places_from(json.at("places"));
     report.fates = fates_from(json.at("fates"));
     report.screen = screen_from(json.at("screen"));
+    report.checkpoint_ns = json_integer<std::int64_t>(json.at("checkpoint_ns"));
     return report;
   } catch (const Json::exception&) {
     return std::nullopt;

@@ -30,6 +30,7 @@ struct JobReport {
   std::vector<RankPlace> places;        ///< where workers were before they were stopped; empty: not looked at
   Fates fates;                          ///< of all workers
   ScreenLines screen;
+  std::int64_t checkpoint_ns = 0;  ///< as in Verdict: of the node that has the newest one
 
   bool operator==(const JobReport&) const = default;
 };

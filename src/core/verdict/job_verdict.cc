@@ -74,6 +74,7 @@ Verdict judge_job(const JobReport& report, int own_rank, const std::optional<Nod
   if (verdict.end.kind == RunEnd::Kind::kSucceeded && report.is_incomplete) verdict = judge(unknown_end(), {});
   count_others(verdict, report.fates);
   verdict.screen = report.screen;
+  verdict.checkpoint_ns = report.checkpoint_ns;
   verdict.end.grace_expired = verdict.end.grace_expired || report.grace_expired;
   return verdict;
 }

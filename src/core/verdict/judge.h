@@ -46,6 +46,7 @@ struct Verdict {
   std::vector<RankPlace> places;       ///< where workers were before they were stopped; empty: not looked at
   Fates others;                        ///< of all workers but the culprit
   ScreenLines screen;                  ///< of all nodes, where a job is judged
+  std::int64_t checkpoint_ns = 0;      ///< the wall clock when the newest was written; 0: none, or nobody looked
   std::vector<int> stopped_by_signal;  ///< ranks; this and the next three only where one node is judged
   std::vector<int> killed;
   std::vector<int> lost;

@@ -49,13 +49,7 @@ void set_max_file_bytes(const GivenValue& given, LaunchRequest& request) {
 void set_log_dir(const GivenValue& given, LaunchRequest& request) {
   if (is_empty_variable(given)) return;
   if (given.text.empty()) refuse(given, "the name of a directory is missing", "use '/dev/null' for no log files");
-  if (given.text.find("://") != std::string::npos) {
-    refuse(given, "a URL, and no folder of this host", "name a folder, and copy it there when the run is over");
-  }
-  if (given.text.starts_with("~/")) {
-    refuse(given, "a shell replaces '~' only where a word begins with it, and outside of quotes",
-           "write the whole path");
-  }
+  refuse_other_than_path(given, "name a folder, and copy it there when the run is over");
   request.log_dir = setting(given, given.text);
 }
 

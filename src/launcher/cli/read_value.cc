@@ -38,6 +38,12 @@ std::string example(const GivenValue& given, std::string_view value) {
   return "for example '" + given.as_written_with(value) + "'";
 }
 
+void refuse_other_than_path(const GivenValue& given, const std::string& hint) {
+  if (given.text.find("://") != std::string::npos) refuse(given, "a URL, and no folder of this host", hint);
+  if (!given.text.starts_with("~/")) return;
+  refuse(given, "a shell replaces '~' only where a word begins with it, and outside of quotes", "write the whole path");
+}
+
 void refuse_choice(const GivenValue& given, const std::string& problem, const std::vector<std::string>& choices,
                    std::string_view instead) {
   if (!hint_about_pasted_blank(given.text).empty()) refuse(given, problem, {});

@@ -24,6 +24,9 @@ namespace lrun::launcher {
 /// as in 'lrun -n $N train.py'. \throws UserError  the value looks like PROGRAM
 void refuse_program_as_value(const GivenValue& given);
 
+/// \throws UserError  the value is a URL, which needs `hint`, or begins with a '~' that no shell has replaced
+void refuse_other_than_path(const GivenValue& given, const std::string& hint);
+
 /// "for example '--flag value'", for hints.
 std::string example(const GivenValue& given, std::string_view value);
 

@@ -31,6 +31,12 @@ void add_watch_rule(const GivenValue& given, LaunchRequest& request) {
   rules.back().origin = setting(given, std::string()).origin;
 }
 
+void set_checkpoint_path(const GivenValue& given, LaunchRequest& request) {
+  if (given.text.empty()) refuse(given, "the name of a file or folder is missing", example(given, "checkpoints"));
+  refuse_other_than_path(given, "name the folder of this host in which checkpoints are kept first");
+  request.checkpoint_path = setting(given, given.text);
+}
+
 constexpr Flag kRunFlags[] = {
     {.name = "grace",
      .aliases = "shutdown-timeout",
@@ -131,6 +137,16 @@ constexpr Flag kRunFlags[] = {
      .default_value = "0",
      .torchrun_variable = true,
      .apply = set_number<0, std::numeric_limits<int>::max(), &LaunchRequest::max_restarts>},
+    {.name = "checkpoint-path",
+     .value = kRequired,
+     .placeholder = "PATH",
+     .group = FlagGroup::kRun,
+     .details = "Where the program writes its checkpoints: a file, a folder, or a pattern in single quotes. "
+                "--max-restarts then counts the restarts since the newest one was written, there or in "
+                "LRUN_MEMORY_DIR: a run that makes progress is restarted as often as it needs. Empty files do not "
+                "count, nor hidden ones in a folder, nor names like x.tmp, x.new or x.part.",
+     .example = "'runs/step_*'",
+     .apply = set_checkpoint_path},
     {.name = "restart-backoff",
      .value = kRequired,
      .placeholder = "TIME",

@@ -101,7 +101,9 @@ struct LaunchPlan {
   StopSignals stop_signals = default_stop_signals();
   Setting<int> max_restarts;
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
-  int omp_num_threads = 0;            ///< 0: leave the variable alone
+  /// A file, a folder or a pattern; with it `max_restarts` are those since the newest checkpoint there. Empty: none.
+  Setting<std::string> checkpoint_path;
+  int omp_num_threads = 0;  ///< 0: leave the variable alone
   bool isolate_gpus = false;
   Setting<Binding> bind{Binding::kNone};
   std::vector<std::string> warnings;  ///< one line each, printed before the start

@@ -83,6 +83,7 @@ struct LaunchRequest {
   Setting<std::string> signals_to_handle;  ///< 'SIGTERM,SIGUSR1'; empty: not given
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
+  Setting<std::string> checkpoint_path;              ///< empty: not given
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   bool share_gpus = false;    ///< --share-gpus: busy GPUs may be used
   Setting<Binding> bind{Binding::kNone};

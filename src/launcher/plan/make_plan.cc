@@ -267,6 +267,7 @@ void choose_ends(const Inputs& in, LaunchPlan& plan) {
   plan.max_restarts = request.max_restarts;
   plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
                           request.restart_backoff.source, request.restart_backoff.origin};
+  plan.checkpoint_path = request.checkpoint_path;
 }
 
 /// Binds the workers of every node. Where lrun sets OMP_NUM_THREADS, it then follows from the CPUs of each worker.
@@ -312,6 +313,8 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
   const Setting<std::optional<Duration>>& backoff = request.restart_backoff;
   const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
   if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
+  const Setting<std::string>& checkpoints = request.checkpoint_path;
+  if (checkpoints.source == Source::kFlag && !may_restart) needs(checkpoints.origin, "--max-restarts");
   const bool watches = request.hang_timeout.value != Duration::zero();
   if (watches && request.on_hang.value == OnHang::kRestart && !may_restart)
     needs("--on-hang restart", "--max-restarts");

@@ -214,7 +214,11 @@ std::string end_rows(const LaunchPlan& plan) {
   text += limit_row("hang timeout", plan.hang_timeout);
   for (const WatchRule& rule : plan.output.watch) text += row("watch", rule.text, rule.origin);
   if (plan.max_restarts.value == 0) return text;
-  text += row("restarts", fmt::format("at most {}", plan.max_restarts.value), origin_text(plan.max_restarts));
+  const char* const since = plan.checkpoint_path.given() ? " since the newest checkpoint" : "";
+  text += row("restarts", fmt::format("at most {}{}", plan.max_restarts.value, since), origin_text(plan.max_restarts));
+  if (plan.checkpoint_path.given()) {
+    text += row("checkpoints", plan.checkpoint_path.value, origin_text(plan.checkpoint_path));
+  }
   return text + row("back-off", format_duration(plan.restart_backoff.value), origin_text(plan.restart_backoff));
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
 #include "run/clean_up.h"
+#include "run/newest_checkpoint.h"
 #include "run/preload.h"
 
 namespace lrun::launcher {
@@ -30,6 +32,8 @@ constexpr std::size_t kMostNodesNamed = Membership::kMostNamedNodes - 1;
 // Not at once: folders for eight workers cost half as much as starting them, and an interpreter that could write an
 // error file takes longer than this to start. Old runs are removed then, too.
 constexpr Duration kHouseworkDelay(10);
+// A file server that is busy may need it for some ten thousand files. The end of the run does not wait for it.
+constexpr Duration kCheckpointLimit(30'000);
 
 std::string waiting_text(const Membership& membership, bool of_ranks) {
   std::vector<std::string> others;
@@ -64,6 +68,10 @@ std::system_error error_of(const StartFailure& failure, const NodePlan& node) {
   if (failure.refusal) return *failure.refusal;
   return {failure.error_number, std::generic_category(),
           fmt::format("cannot start worker {} of {}", failure.local_rank, node.local_world_size())};
+}
+
+std::string no_further_attempt(const std::system_error& why) {
+  return std::string("no further attempt can start: ") + why.what();
 }
 
 /// The workers are being stopped for a reason that came from another node and after which the job goes on.
@@ -115,6 +123,14 @@ ScreenLines screen_here(const std::vector<FailureRecord>& records, const LogRout
     if (shows_last_words_of(record, logs, reporter)) screen.ranks_shown.push_back(record.rank);
   }
   return screen;
+}
+
+/// Programs may open more connections than one a worker, or close theirs; too few in all means that some ranks never
+/// connected. Horovod's ranks keep no connection: the node with their rendezvous knows which ranks came.
+std::vector<int> missing_ranks(const AttemptLoop::Surroundings& run, const Attempt& attempt) {
+  if (is_horovod(run.plan)) return run.store.ranks_unseen_by_horovod(run.plan.world_size);
+  if (run.store.has_seen(attempt.workers().size())) return {};
+  return attempt.without_connection();
 }
 
 }  // namespace
@@ -181,7 +197,7 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
                                                             .launcher = run_.guard.pid(),
                                                             .ask = run_.ask_of_standstill});
   }
-  run_.limits.begin_attempt([this] { return missing_ranks(); });
+  run_.limits.begin_attempt([this] { return missing_ranks(run_, *attempt_); });
   return std::nullopt;
 }
 
@@ -223,14 +239,6 @@ LauncherStacks AttemptLoop::standing_still() const {
   return standstill_ ? standstill_->standing_still() : LauncherStacks();
 }
 
-/// Programs may open more connections than one a worker, or close theirs; too few in all means that some ranks never
-/// connected. Horovod's ranks keep no connection: the node with their rendezvous knows which ranks came.
-std::vector<int> AttemptLoop::missing_ranks() const {
-  if (is_horovod(run_.plan)) return run_.store.ranks_unseen_by_horovod(run_.plan.world_size);
-  if (run_.store.has_seen(attempt_->workers().size())) return {};
-  return attempt_->without_connection();
-}
-
 void AttemptLoop::attempt_started() {
   previous_attempt_.reset();
   run_.record.attempt_started(run_.plan, *attempt_);
@@ -252,11 +260,7 @@ void AttemptLoop::attempt_not_started(const StartFailure& failure, int number, b
   if (job_) job_->start_failed(record);
   if (failure.exec_failed) return events_.start_failed(record);
   if (is_first) throw error_of(failure, node());
-  no_further_attempt(error_of(failure, node()).what());
-}
-
-void AttemptLoop::no_further_attempt(const std::string& why) {
-  run_.sink.warn("no further attempt can start: " + why);
+  run_.sink.warn(no_further_attempt(error_of(failure, node())));
   end();
 }
 
@@ -266,7 +270,7 @@ void AttemptLoop::no_further_attempt(const std::string& why) {
 /// \param victim  the worker that failed there looks like a victim of another one
 void AttemptLoop::stop_early(const RunEnd& end, bool victim) {
   if (over_) return;
-  if (!job_->waits()) return attempt_->supervisor().handle(StoppedElsewhere{end, victim});
+  if (!job_->waits()) return tell_supervisor(StoppedElsewhere{end, victim});
   const bool is_second = early_end_.has_value();
   early_end_ = end;
   if (end.is_ours()) job_->stop_others(end);
@@ -277,7 +281,13 @@ void AttemptLoop::stop(const Event& event, const RunEnd& end) {
   if (waits()) return stop_early(end, false);
   Supervisor& supervisor = attempt_->supervisor();
   if (job_ && stops_for_others(supervisor.state()) && job_->leave_while_stopping(end)) early_end_ = end;
-  supervisor.handle(event);
+  tell_supervisor(event);
+}
+
+/// Where no attempt may follow, nobody needs to know of checkpoints.
+void AttemptLoop::tell_supervisor(const Event& event) {
+  attempt_->supervisor().handle(event);
+  if (checkpoint_look_ && attempt_->supervisor().state().unwanted) attempt_left(0);
 }
 
 void AttemptLoop::guard_died() {
@@ -301,11 +311,37 @@ void AttemptLoop::attempt_over() {
     warn_without_liblrun(run_.plan, *attempt_, run_.sink);
     warn_of_program_left(run_, *attempt_);
   }
-  if (!job_) return attempt_judged(judge(outcome.end, outcome.records, outcome.places), false);
-  if (!succeeded) (void)clean_up();
+  if (job_ && !succeeded) (void)clean_up();
+  const std::string& checkpoints = run_.plan.checkpoint_path.value;
+  const bool may_restart =
+      outcome.end.may_be_repeated() && run_.plan.max_restarts.value > 0 && !attempt_->supervisor().state().unwanted;
+  if (checkpoints.empty() || !may_restart) return attempt_left(0);
+  const FileSet own = files_of_lrun(run_.record.folders());
+  const std::string memory = run_.guard.memory() ? run_.guard.memory().path() : std::string();
+  checkpoint_look_.emplace(
+      run_.loop,
+      [&] {
+        const std::int64_t in_memory = memory.empty() ? 0 : newest_checkpoint_ns(memory, {});
+        return std::to_string(std::max(in_memory, newest_checkpoint_ns(checkpoints, own)));
+      },
+      kCheckpointLimit,
+      [this](const ChildAnswer& answer) {
+        attempt_left(checkpoint_ns_from(answer, run_.plan.checkpoint_path.value, run_.sink));
+      });
+}
+
+/// The attempt is over, and what it has left is known. \param checkpoint_ns  as in Verdict
+void AttemptLoop::attempt_left(std::int64_t checkpoint_ns) {
+  checkpoint_look_.reset();
+  const RunOutcome outcome = attempt_->supervisor().outcome();
+  if (!job_) {
+    Verdict verdict = judge(outcome.end, outcome.records, outcome.places);
+    verdict.checkpoint_ns = checkpoint_ns;
+    return attempt_judged(verdict, false);
+  }
   if (early_end_) return end();  // the job goes on without us
   job_->attempt_over(outcome, attempt_->supervisor().state().unwanted,
-                     screen_here(outcome.records, run_.logs, run_.reporter));
+                     screen_here(outcome.records, run_.logs, run_.reporter), checkpoint_ns);
   if (guard_died_ && !over_) end();
   if (!job_->waits()) return;
   waiting_note_ = run_.loop.after(kQuietWait, [this] {
@@ -342,8 +378,7 @@ void AttemptLoop::back_off(const Verdict& verdict) {
     run_.record.events().restarting(choice.history.used, choice.delay);
   }
   const bool cause_printed = run_.reporter.take_told_stop();
-  run_.job_sink.print_of_job(
-      restart_text(verdict, choice, restarts_.rules().most, cause_printed, run_.job_sink.colour()));
+  run_.job_sink.print_of_job(restart_text(verdict, choice, run_.plan, cause_printed, run_.job_sink.colour()));
   attempt_->supervisor().back_off(
       choice.delay, [this] { wait_for_next_round(); }, [this] { end(); });
 }
@@ -362,7 +397,8 @@ void AttemptLoop::restart() {
     const std::optional<StartFailure> failure = begin_attempt();
     if (failure) return attempt_not_started(*failure, number_of_next(job(), restarts_), false);
   } catch (const std::system_error& error) {
-    return no_further_attempt(error.what());
+    run_.sink.warn(no_further_attempt(error));
+    return end();
   }
   run_.record.events().hold_back();
   go_on();

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/child_query.h"
 #include "base/event_loop.h"
 #include "logs/log_router.h"
 #include "plan/launch_plan.h"
@@ -96,12 +98,12 @@ class AttemptLoop {
   void go_on();
   [[nodiscard]] Attempt::Surroundings attempt_surroundings();
   [[nodiscard]] std::shared_ptr<void> look_at_workers();
-  [[nodiscard]] std::vector<int> missing_ranks() const;
   void attempt_started();
   void start_failed_later(const StartFailure& failure);
   void attempt_not_started(const StartFailure& failure, int number, bool is_first);
-  void no_further_attempt(const std::string& why);
   void attempt_over();
+  void attempt_left(std::int64_t checkpoint_ns);
+  void tell_supervisor(const Event& event);
   void attempt_judged(const Verdict& verdict, bool final);
   void back_off(const Verdict& verdict);
   void wait_for_next_round();
@@ -118,6 +120,7 @@ class AttemptLoop {
   std::unique_ptr<Attempt> previous_attempt_;  ///< while not all workers of that one are started
   std::optional<HangMonitor> hang_monitor_;
   std::optional<StandstillMonitor> standstill_;
+  std::optional<ChildQuery> checkpoint_look_;  ///< between the end of an attempt and its verdict
   Restarts restarts_;
   EventLoop::Timer housework_;
   EventLoop::Timer start_failure_;

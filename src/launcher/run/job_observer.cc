@@ -55,7 +55,8 @@ void JobObserver::not_published(const std::string& why) {
   calls_.warn("etcd does not keep the state that another node needs to lead the rendezvous: " + why);
 }
 
-void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen) {
+void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen,
+                               std::int64_t checkpoint_ns) {
   // While workers were being stopped for a loss it became known what followed from the loss.
   const bool led_further = alone_ && round_.loss && outcome.end.kind == RunEnd::Kind::kNodeLost;
   own_report_ = report_of_node(membership_, job_.clock_offset(), led_further ? round_.loss->end : outcome.end,
@@ -63,6 +64,7 @@ void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more, Sc
   own_report_.wants_no_more = wants_no_more;
   own_report_.places = outcome.places;
   own_report_.screen = std::move(screen);
+  own_report_.checkpoint_ns = checkpoint_ns;
   state_ = State::kReported;
   if (std::exchange(abandons_when_idle_, false)) job_.abandon();  // the other nodes begin at once
   if (alone_) return judge_round(own_report_);

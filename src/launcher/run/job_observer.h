@@ -37,7 +37,8 @@ class JobObserver : public PassingObserver, private JobEvents {
   [[nodiscard]] const Membership& membership() const { return membership_; }
 
   /// No worker of this node's attempt is left; `over` follows. `screen`: what the console here has shown of it.
-  void attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen);
+  /// `checkpoint_ns`: as in JobReport.
+  void attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen, std::int64_t checkpoint_ns);
   /// For the next attempt; `begin` or `stop` follows. Pointers to the workers' store are void.
   void ready(const RestartHistory& history);
   /// A user of this node wants the job to end while the node waits for others.

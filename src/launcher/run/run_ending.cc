@@ -112,7 +112,7 @@ std::string RunEnding::write(const RunResult& result) {
   facts.core_dump = core_dump_of(result);
   add_program_hints(result.verdict, facts);
   facts.gave_up = where_all_gave_up(result.verdict, result.records);
-  facts.restarts = restarts_text(result.last_choice, result.verdict.restarts);
+  facts.restarts = restarts_text(result.last_choice, result.verdict.restarts, plan_);
   write_result(result.verdict, result.records, plain_text(result.verdict, facts), facts);
   facts.cause_on_screen = result.cause_on_screen;
   facts.evidence_on_screen = result.evidence_on_screen;

@@ -47,8 +47,11 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
   }
   if (!verdict.end.may_be_repeated() || rules.most == 0) return choice;
   const FailureRecord* const failure = verdict.failure();  // the culprit itself may have ended with 0
-  const bool repeats = history.last && failure != nullptr && is_same_start_up_error(*history.last, *failure);
-  if (history.used >= rules.most) {
+  const bool is_further = verdict.checkpoint_ns > history.checkpoint_ns;
+  const int before_checkpoint = is_further ? history.used : history.before_checkpoint;
+  const bool repeats =
+      !is_further && history.last && failure != nullptr && is_same_start_up_error(*history.last, *failure);
+  if (history.used - before_checkpoint >= rules.most) {
     choice.kind = RestartChoice::Kind::kUsedUp;
   } else if (repeats && !rules.repeats_identical) {
     choice.kind = RestartChoice::Kind::kRepeats;
@@ -56,7 +59,8 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
     const bool healthy = failure != nullptr && Duration(failure->lifetime_ms) >= kHealthy;
     choice.kind = RestartChoice::Kind::kRestart;
     choice.history = {history.used + 1, healthy ? 1 : history.in_a_row + 1,
-                      failure == nullptr ? std::nullopt : std::optional(*failure)};
+                      failure == nullptr ? std::nullopt : std::optional(*failure), before_checkpoint,
+                      std::max(history.checkpoint_ns, verdict.checkpoint_ns)};
     choice.delay = delay_before(choice.history.in_a_row, rules.backoff);
   }
   return choice;
@@ -65,16 +69,25 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
 std::string to_json(const RestartHistory& history) {
   return json_text({{"used", history.used},
                     {"in_a_row", history.in_a_row},
-                    {"last", history.last ? to_json(*history.last) : std::string()}});
+                    {"last", history.last ? to_json(*history.last) : std::string()},
+                    {"before_checkpoint", history.before_checkpoint},
+                    {"checkpoint_ns", history.checkpoint_ns}});
 }
 
 std::optional<RestartHistory> restart_history_from_json(std::string_view text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    RestartHistory history{json_integer(json.at("used")), json_integer(json.at("in_a_row")), {}};
+    RestartHistory history{json_integer(json.at("used")),
+                           json_integer(json.at("in_a_row")),
+                           {},
+                           json_integer(json.at("before_checkpoint")),
+                           json_integer<std::int64_t>(json.at("checkpoint_ns"))};
     const std::string last = json.at("last").get<std::string>();
     if (!last.empty()) history.last = failure_record_from_json(last);
-    const bool sound = history.used >= 0 && history.in_a_row >= 0 && history.last.has_value() == !last.empty();
+    constexpr int kMost = 1'000'000'000;  // one more is still an int
+    const bool sound = history.used <= kMost && history.in_a_row <= kMost && history.used >= 0 &&
+                       history.in_a_row >= 0 && history.before_checkpoint >= 0 && history.since_checkpoint() >= 0 &&
+                       history.last.has_value() == !last.empty();
     return sound ? std::optional(std::move(history)) : std::nullopt;
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@ namespace lrun::launcher {
 
 /// The plan's rules for restarts. A value.
 struct RestartRules {
-  int most = 0;                   ///< restarts in all
+  int most = 0;                   ///< restarts since the newest checkpoint; where nobody looks for one, in all
   Duration backoff{0};            ///< before the second restart in a row; doubles from then on. The first has none.
   bool repeats_identical = true;  ///< another attempt also after two that failed in the same way while they started
 
@@ -23,7 +24,10 @@ struct RestartHistory {
   int used = 0;                       ///< restarts so far
   int in_a_row = 0;                   ///< those since the last attempt that lived for kHealthy
   std::optional<FailureRecord> last;  ///< the failure before the last restart; empty: it was a hang
+  int before_checkpoint = 0;          ///< of `used`, those before the newest checkpoint was written
+  std::int64_t checkpoint_ns = 0;     ///< when that was, on the wall clock; 0: none is known
 
+  [[nodiscard]] int since_checkpoint() const { return used - before_checkpoint; }
   bool operator==(const RestartHistory&) const = default;
 };
 
@@ -37,7 +41,7 @@ struct RestartChoice {
     kNone,     ///< the attempt did not fail, or restarts were not asked for
     kRestart,  ///< after `delay`
     kResize,   ///< at once, on other nodes: does not count as a restart
-    kUsedUp,   ///< no restart is left
+    kUsedUp,   ///< no restart is left, or none since the newest checkpoint
     kRepeats,  ///< the next attempt would fail in the same way
   };
 

@@ -83,7 +83,7 @@ class JobObserverTest : public ::testing::Test {
   void fail_here() {
     const FailureRecord record = failure(0);
     observer().stopping({Kind::kWorkerFailed}, &record, {0});
-    observer().attempt_over({{Kind::kWorkerFailed}, {record}}, false, {});
+    observer().attempt_over({{Kind::kWorkerFailed}, {record}}, false, {}, 0);
   }
 
   RendezvousPlan plan;
@@ -157,7 +157,7 @@ TEST_F(JobObserverTest, ALostNodeStopsTheRoundAndIsItsReason) {
   EXPECT_THAT(stopped.who, HasSubstr("node n2 is lost: silence for 5s; 2 of 3 nodes are left"));
   EXPECT_EQ(observer().strength().others, 1);
   observer().stopping(stopped, nullptr, {1});
-  observer().attempt_over({stopped, {}}, false, {});
+  observer().attempt_over({stopped, {}}, false, {}, 0);
   others().over(merge_reports({job.reported, ""}));
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->end.kind, Kind::kNodeLost);
@@ -250,7 +250,7 @@ TEST_F(JobObserverTest, ALeaderLeavesItsJobWhenItsWorkersAreGone) {
   job.successors = true;
   observer().stopping({Kind::kGuardDied}, nullptr, {1});
   EXPECT_THAT(job.calls, IsEmpty()) << "the others begin at once";
-  observer().attempt_over({{Kind::kGuardDied}, {}}, true, {});
+  observer().attempt_over({{Kind::kGuardDied}, {}}, true, {}, 0);
   EXPECT_THAT(job.calls, ElementsAre("abandon"));
   EXPECT_TRUE(final);
 }

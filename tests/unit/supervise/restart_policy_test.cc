@@ -96,11 +96,14 @@ TEST(RestartPolicy, AChangeOfNodesCostsNoRestart) {
 }
 
 TEST(RestartPolicy, HistoryReachesNodesThatJoinLater) {
-  for (const RestartHistory& history : {RestartHistory{}, RestartHistory{3, 2, exited(3, "boom")}}) {
+  for (const RestartHistory& history : {RestartHistory{}, RestartHistory{3, 2, exited(3, "boom"), 1, 77}}) {
     EXPECT_EQ(restart_history_from_json(to_json(history)), history);
   }
   for (const char* const bad :
-       {"", "{}", R"({"used":-1,"in_a_row":0,"last":""})", R"({"used":1,"in_a_row":1,"last":"no record"})"}) {
+       {"", "{}", R"({"used":-1,"in_a_row":0,"last":"","before_checkpoint":-1,"checkpoint_ns":0})",
+        R"({"used":1,"in_a_row":1,"last":"no record","before_checkpoint":0,"checkpoint_ns":0})",
+        R"({"used":1,"in_a_row":1,"last":"","before_checkpoint":2,"checkpoint_ns":0})",
+        R"({"used":2147483647,"in_a_row":1,"last":"","before_checkpoint":2147483647,"checkpoint_ns":0})"}) {
     EXPECT_FALSE(restart_history_from_json(bad)) << bad;
   }
 }
@@ -111,6 +114,38 @@ TEST(RestartPolicy, ThreeRestartsAreFourAttempts) {
   const RestartChoice fourth = after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c"), exited(1, "d")});
   EXPECT_EQ(fourth.kind, Kind::kUsedUp);
   EXPECT_EQ(fourth.history.used, 3);
+}
+
+/// Attempts that fail in the same way, after each of which the newest checkpoint is of this time.
+RestartChoice after_checkpoints(const RestartRules& rules, const std::vector<std::int64_t>& times) {
+  RestartChoice choice;
+  for (const std::int64_t time : times) {
+    Verdict verdict = failed(exited(1, "boom"));
+    verdict.checkpoint_ns = time;
+    choice = choose_restart(rules, choice.history, verdict);
+  }
+  return choice;
+}
+
+TEST(RestartPolicy, RestartsAreCountedSinceTheNewestCheckpoint) {
+  const RestartRules rules{.most = 2};
+  EXPECT_EQ(after_checkpoints(rules, {0, 0}).kind, Kind::kRestart);
+  EXPECT_EQ(after_checkpoints(rules, {0, 0, 0}).kind, Kind::kUsedUp) << "there never was one";
+  EXPECT_EQ(after_checkpoints(rules, {5, 5, 5}).kind, Kind::kUsedUp) << "it was there before";
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 6}).kind, Kind::kRestart);
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 6, 6}).kind, Kind::kUsedUp);
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 6, 0}).kind, Kind::kUsedUp) << "one that was not seen is not new";
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 4, 5}).kind, Kind::kUsedUp) << "an older one is no progress";
+  const RestartChoice seventh = after_checkpoints(rules, {1, 2, 3, 4, 5, 6, 6});
+  EXPECT_EQ(seventh.kind, Kind::kRestart);
+  EXPECT_EQ(seventh.history.used, 7);
+  EXPECT_EQ(seventh.history.since_checkpoint(), 2);
+}
+
+TEST(RestartPolicy, TheSameErrorAfterANewCheckpointIsTriedAgain) {
+  const RestartRules rules{.most = 9, .repeats_identical = false};
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 7}).kind, Kind::kRestart);
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 6}).kind, Kind::kRepeats);
 }
 
 TEST(RestartPolicy, TheFirstRestartDoesNotWaitAndTheOthersWaitLongerAndLonger) {

@@ -246,6 +246,7 @@ TEST(JobReport, ComesBackAsItWas) {
   JobReport before = report(1, {Kind::kHang, 0, 5000, "rank 3"}, 10, {failed, stopped(2), ended(4, 0, 1)}, {3, 4});
   before.wants_no_more = before.is_incomplete = before.grace_expired = true;
   before.screen = {7, {3}};
+  before.checkpoint_ns = 1'795'000'000'123'456'789;
   EXPECT_EQ(job_report_from_json(to_json(before)), before);
   EXPECT_EQ(before.reason->end.node, "b");
   const JobReport joined = report(0, {.kind = Kind::kNodeJoined, .who = "c", .node = "node c"}, 10, {stopped(0)});
@@ -263,6 +264,16 @@ TEST(JobReport, CountsTheLinesOfAllConsoles) {
   one.screen.since_stop = std::numeric_limits<int>::max();
   EXPECT_EQ(job_report_from_json(merge_reports({to_json(one), to_json(other)}))->screen.since_stop,
             std::numeric_limits<int>::max());
+}
+
+TEST(JobReport, HasTheNewestCheckpointOfAll) {
+  Reports reports{report(0, {Kind::kWorkerFailed}, 10, {ended(0, 3, 10)}), report(1, {}, 11, {ended(2, 0, 12)})};
+  reports[0]->checkpoint_ns = 5;
+  reports[1]->checkpoint_ns = 7;
+  EXPECT_EQ(judge_all(reports, 0, {}).checkpoint_ns, 7);
+  reports.emplace_back();
+  const NodeLoss loss{{.kind = Kind::kNodeLost, .who = "node c is lost: silence for 5s", .node = "node c"}};
+  EXPECT_EQ(judge_all(reports, 0, loss).checkpoint_ns, 7) << "whatever the verdict is";
 }
 
 TEST(JobReport, IsIncompleteWhereOneIsMissing) {

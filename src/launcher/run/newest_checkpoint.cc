@@ -1,0 +1,109 @@
+// In: where a program writes its checkpoints. Out: the time of the newest one, by which Restarts sees progress.
+// AttemptLoop asks for it in a child process, since a file system may hang.
+#include "run/newest_checkpoint.h"
+
+#include <fmt/format.h>
+#include <glob.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "base/whole_number.h"
+
+namespace lrun::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMostSecondsAhead = std::int64_t{24} * 3600;  // of the clock of a file server
+constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+/// As programs name what they will rename once it is complete: 'x.tmp', 'x.ckpt.tmp-0', 'tmp-checkpoint-5', 'x.new'.
+bool is_unfinished(const fs::path& path) {
+  static constexpr std::array<std::string_view, 8> kEndings{".new",        ".temp", ".part", ".partial",
+                                                            ".incomplete", ".lock", ".swp",  "~"};
+  std::string name = path.filename();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name.find("tmp") != std::string::npos ||
+         std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
+}
+
+/// Looks through files and folders, each of which may be gone in the next moment, and at none twice.
+class Search {
+ public:
+  explicit Search(const FileSet& left_out) : seen_(left_out) {}
+
+  void look_at(const fs::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || !seen_.emplace(status.st_dev, status.st_ino).second) return;
+    if (S_ISDIR(status.st_mode)) return look_into(path);
+    if (!S_ISREG(status.st_mode) || status.st_size == 0) return;
+    const std::int64_t seconds = status.st_mtim.tv_sec;
+    if (seconds < 0 || seconds > latest_) return;
+    newest_ns_ = std::max(newest_ns_, seconds * kNanosecondsPerSecond + status.st_mtim.tv_nsec);
+  }
+  [[nodiscard]] std::int64_t newest_ns() const { return newest_ns_; }
+
+ private:
+  void look_into(const fs::path& folder) {
+    std::error_code end;  // what cannot be read any more is left out
+    for (fs::directory_iterator entry(folder, end); !end && entry != fs::directory_iterator(); entry.increment(end)) {
+      const bool is_hidden = entry->path().filename().native().starts_with('.');
+      if (!is_hidden && !is_unfinished(entry->path())) look_at(entry->path());
+    }
+  }
+
+  FileSet seen_;
+  std::int64_t latest_ = std::time(nullptr) + kMostSecondsAhead;
+  std::int64_t newest_ns_ = 0;
+};
+
+}  // namespace
+
+FileSet files_of_lrun(const RunFolders& folders) {
+  FileSet files;
+  struct stat status {};
+  for (const Folder* const folder : {folders.run(), folders.logs()}) {
+    if (folder != nullptr && ::stat(folder->path().c_str(), &status) == 0) {
+      files.emplace(status.st_dev, status.st_ino);
+    }
+  }
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fstat(fd, &status) == 0) files.emplace(status.st_dev, status.st_ino);
+  }
+  return files;
+}
+
+std::int64_t newest_checkpoint_ns(const std::string& pattern, const FileSet& left_out) {
+  Search search(left_out);
+  std::error_code error;
+  if (fs::exists(pattern, error)) {  // its name may be like a pattern
+    search.look_at(pattern);
+    return search.newest_ns();
+  }
+  glob_t found{};
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
+    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+      if (!is_unfinished(found.gl_pathv[i])) search.look_at(found.gl_pathv[i]);
+    }
+  }
+  ::globfree(&found);
+  return search.newest_ns();
+}
+
+std::int64_t checkpoint_ns_from(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink) {
+  if (answer.end == ChildAnswer::End::kAnswered) return whole_number<std::int64_t>(answer.text).value_or(0);
+  const char* const why = answer.end == ChildAnswer::End::kTimedOut ? "the file system does not answer in time"
+                                                                    : "the process that was to look has failed";
+  sink.warn(fmt::format("cannot look for checkpoints in '{}', so that the restart counts: {}", pattern, why));
+  return 0;
+}
+
+}  // namespace lrun::launcher

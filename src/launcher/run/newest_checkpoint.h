@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/child_query.h"
+#include "report/message_sink.h"
+#include "run/run_folders.h"
+
+namespace lrun::launcher {
+
+/// Files and folders, each by its device and inode.
+using FileSet = std::set<std::pair<dev_t, ino_t>>;
+
+/// What lrun itself writes: the folders of the run, and the files behind its standard output and error.
+FileSet files_of_lrun(const RunFolders& folders);
+
+/// When the newest checkpoint was written, in nanoseconds of the wall clock of its file system; 0: there is none.
+///
+/// Files that hold something count, also where links lead to them. Names that say that something is not complete do not
+/// ('tmp' in them, or '.new', '.part' and the like at the end), nor do hidden ones below a folder, times before 1970,
+/// and times more than a day ahead. Waits for as long as the file system does.
+/// \param pattern  a file, a folder, or a pattern of such, as glob(3) has it: 'runs/*/step_*'
+/// \param left_out  does not count, with all that is in it
+std::int64_t newest_checkpoint_ns(const std::string& pattern, const FileSet& left_out);
+
+/// The time that a child process has found with newest_checkpoint_ns(); 0 where it gave no answer, of which `sink` gets
+/// a warning.
+std::int64_t checkpoint_ns_from(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink);
+
+}  // namespace lrun::launcher
