@@ -49,10 +49,15 @@ TEST_F(PreloadAuto, ImportsWhatTheFirstWorkerOfTheRunBeforeDid) {
   install("probed.py", counting());
   write("own.py", "import os\nprint('own', os.environ['RANK'])\n");
   const std::string script = write("train.py",
-                                   "import importlib.util, sys\n"
+                                   "import importlib.util, os, sys, time\n"
                                    "importlib.util.find_spec('probed')\n"
                                    "try:\n    import nowhere\nexcept ImportError:\n    pass\n"
-                                   "import installed, own\nsys.exit(3)\n");
+                                   "import installed, own\n"
+                                   // The first failure would stop a worker that has not imported them yet.
+                                   "rank, folder = os.environ['RANK'], os.environ['LRUN_MEMORY_DIR']\n"
+                                   "open(folder + '/' + rank, 'w').close()\n"
+                                   "while len(os.listdir(folder)) < 2:\n    time.sleep(0.01)\n"
+                                   "sys.exit(3)\n");
   const Ended first = run_auto(script);
   EXPECT_EQ(first.code, 3) << first.err;
   EXPECT_EQ(count_of(first.err, "'--preload auto': the next run imports what this one's first worker does"), 1U);
