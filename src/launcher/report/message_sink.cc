@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <exception>
+#include <string>
 
 #include "base/fd.h"
 
@@ -23,6 +24,16 @@ void MessageSink::message_of_job(Severity severity, std::string_view text) noexc
 void StderrSink::print(Severity severity, std::string_view text) noexcept {
   try {
     print_lines(message_line(severity, text, colour()));
+  } catch (const std::exception&) {
+    print_lines("lrun: error: out of memory\n");
+  }
+}
+
+void StderrSink::print_error(const UserError& error) noexcept {
+  try {
+    std::string lines = message_line(Severity::kError, error.what(), colour());
+    if (!error.hint().empty()) lines += message_line(Severity::kHint, error.hint(), colour());
+    print_lines(lines);
   } catch (const std::exception&) {
     print_lines("lrun: error: out of memory\n");
   }

@@ -34,7 +34,7 @@ class MessageSink {
   void note(std::string_view text) noexcept { print(Severity::kNote, text); }
   void hint(std::string_view text) noexcept { print(Severity::kHint, text); }
   /// The error and its hint.
-  void print_error(const UserError& error) noexcept;
+  virtual void print_error(const UserError& error) noexcept;
   /// One message about the job.
   void message_of_job(Severity severity, std::string_view text) noexcept;
 };
@@ -47,6 +47,8 @@ class StderrSink final : public MessageSink {
   void print_lines(std::string_view lines) noexcept override;
   void print_of_job(std::string_view lines) noexcept override { print_lines(lines); }
   [[nodiscard]] bool colour() const noexcept override;
+  /// In one write: mpirun ends all tasks where one has failed, and drops what it reads later.
+  void print_error(const UserError& error) noexcept override;
 };
 
 }  // namespace lrun::launcher
