@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <linux/fuse.h>
 #include <poll.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "support/fuse_mount.h"
 #include "support/lrun_process.h"
 #include "support/temporary_folder.h"
 
@@ -46,13 +45,7 @@ class EmptyFuse {
   [[nodiscard]] bool can_be_mounted() const { return device_ && ::geteuid() == 0; }
 
   /// In a child, which gets a mount namespace. \param folder  of whoever reads it, also another process
-  void mount_at(const fs::path& folder) const {
-    const std::string options = "fd=" + std::to_string(device_.get()) + ",rootmode=40755,user_id=0,group_id=0";
-    const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
-                         ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                         ::mount("none", folder.c_str(), "fuse", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
-    if (!mounted) ::_exit(99);
-  }
+  void mount_at(const fs::path& folder) const { mount_fuse(device_, folder); }
 
  private:
   void serve() const {

@@ -1,8 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <sched.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "support/fuse_mount.h"
 #include "support/lrun_process.h"
 
 namespace lrun::test {
@@ -122,15 +121,9 @@ TEST(Restart, DoesNotWaitForAFileServerWhenTheRunIsEnded) {
   if (!device || ::geteuid() != 0) GTEST_SKIP() << "only root can mount FUSE here";
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "silent");
-  const std::string options = "fd=" + std::to_string(device.get()) + ",rootmode=40755,user_id=0,group_id=0";
   LrunProcess lrun(
       {"-n", "1", "--max-restarts", "9", "--checkpoint-path", folder / "silent/state", "sh", "-c", "echo $$; exit 7"},
-      {.before_exec = [&] {
-        const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
-                             ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-                             ::mount("none", (folder / "silent").c_str(), "fuse", 0, options.c_str()) == 0;
-        if (!mounted) ::_exit(99);
-      }});
+      {.before_exec = [&] { mount_fuse(device, folder / "silent"); }});
   ASSERT_TRUE(lrun.read_until([&] { return lrun.out().ends_with('\n'); }));
   const pid_t worker = std::stoi(lrun.out().substr(lrun.out().find(' ')));
   EXPECT_TRUE(eventually([&] {

@@ -28,9 +28,8 @@ std::string quantiles(std::vector<std::chrono::milliseconds> times) {
 /// Counts the outcomes of many runs.
 class Tally {
  public:
-  /// \param order_is_known  of deaths that lrun sees together, because it stood still: with pidfds only. Without it
-  /// lrun
-  ///                        need not name who was first.
+  /// \param order_is_known  of deaths that lrun sees together, because it stood still. Without pidfds it is not, and
+  ///                        lrun need not name who was first.
   explicit Tally(bool order_is_known) : order_is_known_(order_is_known) {}
 
   void add(int number, const RunPlan& plan, const PlayedRun& played) {

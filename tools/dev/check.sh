@@ -48,19 +48,19 @@ print_times() {
 # the lines below it; the workers' own lines (those of a launcher under test) are left out, but for the lab, whose tests
 # show what the launchers on its hosts said.
 tell_failures() {
-  local name lines hidden
+  local name lines hidden signs=': Failure$|^CMake Error|^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:|runtime error:|ERROR: [A-Z]'
   for name in "${check_failed[@]}"; do
     printf '\n== failed: %s\n' "$name"
     lines=8 hidden='^lrun: '
     [ "$name" != lab ] || lines=60 hidden='^$'
-    grep -E -A "$lines" ': Failure$|^CMake Error|^(FAILED|ERROR) |\*\*\*(Failed|Timeout|Exception)|(error|warning):|FAILED:|runtime error:|ERROR: [A-Z]' "build/check/$name.log" \
+    grep -E -A "$lines" "$signs" "build/check/$name.log" \
       | grep -vE "$hidden" | head -$((lines * 8)) || true
     printf -- '-- the last lines of %s:\n' "$name"
     tail -15 "build/check/$name.log"
   done
   # Of much output only the end is kept: the first failure of each part stands there, too.
   for name in "${check_failed[@]}"; do
-    printf '== first in %s: %s\n' "$name" "$(grep -E -m 1 -A 3 ': Failure$|FAILED:|(error|warning):|\*\*\*(Failed|Timeout)' "build/check/$name.log" | cut -c-200)"
+    printf '== first in %s: %s\n' "$name" "$(grep -v '^lrun: ' "build/check/$name.log" | grep -E -m 1 -A 3 "$signs" | cut -c-200)"
   done
   fail "failed: ${check_failed[*]}" "all of a part's output is in build/check/PART.log"
 }

@@ -16,8 +16,8 @@ bool has_rested(std::int64_t before, std::int64_t now);
 
 /// The ranks of a launcher at two moments, a second or two apart, in which none printed anything.
 struct TwoLooks {
-  std::vector<StackSample> before;
-  std::vector<StackSample> now;      ///< of the same ranks
+  std::vector<StackSample> before{};
+  std::vector<StackSample> now{};    ///< of the same ranks
   std::vector<int> busy{};           ///< ranks whose processes used processor time in between
   bool whole_world = true;           ///< no rank of the run is elsewhere
   std::vector<int> outside_store{};  ///< ranks that are not connected to the run's store

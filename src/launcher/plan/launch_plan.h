@@ -101,7 +101,7 @@ struct LaunchPlan {
   StopSignals stop_signals = default_stop_signals();
   Setting<int> max_restarts;
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
-  /// A file, a folder or a pattern; with it `max_restarts` are those since the newest checkpoint there. Empty: none.
+  /// A file, a folder or a pattern; with it `max_restarts` counts from the newest checkpoint there on. Empty: none.
   Setting<std::string> checkpoint_path;
   int omp_num_threads = 0;  ///< 0: leave the variable alone
   bool isolate_gpus = false;

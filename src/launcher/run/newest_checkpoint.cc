@@ -9,12 +9,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
+#include "base/split.h"
 #include "base/whole_number.h"
 
 namespace lrun::launcher {
@@ -29,8 +29,7 @@ constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 bool is_unfinished(const fs::path& path) {
   static constexpr std::array<std::string_view, 8> kEndings{".new",        ".temp", ".part", ".partial",
                                                             ".incomplete", ".lock", ".swp",  "~"};
-  std::string name = path.filename();
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string name = lower_case(path.filename());
   return name.find("tmp") != std::string::npos ||
          std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
 }
@@ -68,14 +67,10 @@ class Search {
 }  // namespace
 
 FileSet files_of_lrun(const RunFolders& folders) {
+  const auto fd_of = [](const Folder* folder) { return folder != nullptr ? folder->fd() : -1; };
   FileSet files;
   struct stat status {};
-  for (const Folder* const folder : {folders.run(), folders.logs()}) {
-    if (folder != nullptr && ::stat(folder->path().c_str(), &status) == 0) {
-      files.emplace(status.st_dev, status.st_ino);
-    }
-  }
-  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+  for (const int fd : {fd_of(folders.run()), fd_of(folders.logs()), STDOUT_FILENO, STDERR_FILENO}) {
     if (::fstat(fd, &status) == 0) files.emplace(status.st_dev, status.st_ino);
   }
   return files;

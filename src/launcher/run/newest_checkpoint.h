@@ -16,7 +16,7 @@ namespace lrun::launcher {
 /// Files and folders, each by its device and inode.
 using FileSet = std::set<std::pair<dev_t, ino_t>>;
 
-/// What lrun itself writes: the folders of the run, and the files behind its standard output and error.
+/// Those that lrun itself writes: the folders of the run, and the files behind its standard output and error.
 FileSet files_of_lrun(const RunFolders& folders);
 
 /// When the newest checkpoint was written, in nanoseconds of the wall clock of its file system; 0: there is none.

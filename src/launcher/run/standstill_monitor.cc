@@ -95,7 +95,10 @@ std::vector<int> StandstillMonitor::busy_ranks() {
 }
 
 void StandstillMonitor::saw(std::vector<StackSample> samples) {
-  TwoLooks looks{.before = before_, .now = std::move(samples), .busy = busy_ranks()};
+  TwoLooks looks = looks_at_store();
+  looks.before = before_;
+  looks.now = std::move(samples);
+  looks.busy = busy_ranks();
   const Membership& membership = facts_.attempt.membership();
   looks.whole_world = looks.now.size() == static_cast<std::size_t>(membership.world_size);
   if (!stand_still(looks)) ranks_move();
@@ -104,17 +107,18 @@ void StandstillMonitor::saw(std::vector<StackSample> samples) {
   std::optional<Standstill> found = find_standstill(looks);
   if (!told_ && found && found->at_start) {
     looks.outside_store = facts_.attempt.without_connection();
-    found = find_standstill(with_store(looks));
+    found = find_standstill(looks);
   }
   if (!told_ && found && is_long(*found, lasted)) tell(*found, lasted, looks.whole_world);
   before_ = std::move(looks.now);
   if (!told_ && !looks.whole_world && is_long({.groups = {}, .is_for_good = true}, lasted)) ask_others();
 }
 
-TwoLooks StandstillMonitor::with_store(TwoLooks looks) const {
-  looks.store_address = store_address();
-  looks.store_has_number = is_numeric_address(facts_.attempt.membership().master_addr);
-  return looks;
+/// At no rank yet.
+TwoLooks StandstillMonitor::looks_at_store() const {
+  const Membership& membership = facts_.attempt.membership();
+  return {.store_address = fmt::format("{}:{}", membership.master_addr, membership.master_port),
+          .store_has_number = is_numeric_address(membership.master_addr)};
 }
 
 /// Half a period less than the constants say, as a look may come a moment early.
@@ -148,7 +152,7 @@ LauncherStacks StandstillMonitor::standing_still() const {
 
 void StandstillMonitor::heard(const std::string& answers) {
   if (told_ || before_.empty()) return;  // the ranks here have moved meanwhile
-  TwoLooks world = with_store({});
+  TwoLooks world = looks_at_store();
   const int world_size = facts_.attempt.membership().world_size;
   std::set<int> seen;
   Duration lasted = Duration::max();
@@ -184,11 +188,6 @@ void StandstillMonitor::tell(const Standstill& standstill, Duration lasted, bool
   }
   facts_.sink.message_of_job(Severity::kNote, note);
   facts_.sink.message_of_job(Severity::kHint, standstill.hint);
-}
-
-std::string StandstillMonitor::store_address() const {
-  const Membership& membership = facts_.attempt.membership();
-  return fmt::format("{}:{}", membership.master_addr, membership.master_port);
 }
 
 }  // namespace lrun::launcher

@@ -52,13 +52,12 @@ class StandstillMonitor {
   [[nodiscard]] bool may_stand_still();
   [[nodiscard]] bool quiet_since_last_look();
   void saw(std::vector<StackSample> samples);
-  [[nodiscard]] TwoLooks with_store(TwoLooks looks) const;
+  [[nodiscard]] TwoLooks looks_at_store() const;
   [[nodiscard]] std::vector<int> busy_ranks();
   void ask_others();
   [[nodiscard]] bool is_long(const Standstill& standstill, Duration lasted) const;
   void heard(const std::string& answers);
   void tell(const Standstill& standstill, Duration lasted, bool whole_world);
-  [[nodiscard]] std::string store_address() const;
 
   EventLoop& loop_;
   Facts facts_;
