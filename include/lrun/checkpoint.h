@@ -118,8 +118,9 @@ class LRUN_EXPORT CheckpointFolder {
 
   /// Saves a whole checkpoint: rank 0's `content`, in the memory of its node, in the place of the one before, and
   /// returns when it is there: after a checksum and a copy, so it can be done at each step, and save() now and then. It
-  /// outlives the processes of the run, but neither the run nor the node: it is in LRUN_MEMORY_DIR, a folder that lrun
-  /// makes. Needs room for two. Checkpoints of later steps in memory are removed, by save() and save_part(), too.
+  /// outlives the processes of the run, and with several nodes its own, but not the run: it is in LRUN_MEMORY_DIR, a
+  /// folder that lrun makes and copies to another node. Needs room for two. Checkpoints of later steps in memory are
+  /// removed, by save() and save_part(), too.
   /// Not collective, as save(): no other collective may depend on the result.
   /// \return false  on rank 0: there is no such folder, or it cannot be written; of that a warning tells once.
   bool save_in_memory(std::uint64_t step, std::string_view content);

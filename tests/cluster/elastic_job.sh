@@ -66,7 +66,12 @@ guard_of() {
   done
 }
 launcher_of() { children "$1" | head -n 1; }
-workers_on() { children "$(launcher_of "$(guard_of "$1")")"; }
+workers_on() {
+  local pid
+  for pid in $(children "$(launcher_of "$(guard_of "$1")")"); do
+    [ "$(cat "/proc/$pid/comm" 2> /dev/null)" = memory-copier ] || echo "$pid"
+  done
+}
 has_begun() { [ -n "$(guard_of "$1" 2> /dev/null)" ] || has_ended "${launcher[$1]}"; }
 runs_on() { [ -v "launcher[$1]" ] && ! has_ended "${launcher[$1]}" && [ -n "$(guard_of "$1" 2> /dev/null)" ]; }
 

@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "${1:-.}"
 core="base wire process verdict stop"
-launcher="cluster plan store rendezvous remote logs supervise inspect report cli run multihost commands"
+launcher="cluster plan store rendezvous remote logs supervise inspect report copies cli run multihost commands"
 parts="collectives/common collectives/bootstrap collectives/shm collectives/gloo collectives/hierarchical"
 runtime="$parts collectives cuda data ddp dp session checkpoint launch"
 

@@ -25,7 +25,9 @@ class FakeJob final : public JobMember {
     reported = text;
     add("report");
   }
-  void ready(int attempt, const std::string& /*history*/) override { add("ready " + std::to_string(attempt)); }
+  void ready(int attempt, const std::string& /*history*/, const std::vector<FileOwner>& /*keeps*/) override {
+    add("ready " + std::to_string(attempt));
+  }
   void drop_out(const std::string& why) override { add("drop out: " + why); }
   void abandon() override { add("abandon"); }
   void leave(const std::string& text) override { add("leave: " + text); }

@@ -21,6 +21,7 @@
 #include <system_error>
 #include <thread>
 
+#include "process/guard.h"
 #include "process/waker.h"
 
 namespace lrun::test {
@@ -304,9 +305,10 @@ std::vector<pid_t> LrunProcess::processes() const {
 std::vector<pid_t> LrunProcess::workers() const {
   std::vector<pid_t> found = processes();
   const pid_t launcher = launcher_pid();
-  // One that has ended meanwhile has no name: it may have been the waker.
+  // One that has ended meanwhile has no name: it may have been the waker or the copier.
   std::erase_if(found, [&](pid_t pid) {
-    return pid == pid_ || pid == launcher || program_name(pid) == kWakerName || !is_process(pid);
+    const std::string name = program_name(pid);
+    return pid == pid_ || pid == launcher || name == kWakerName || name == kCopierName || !is_process(pid);
   });
   return found;
 }

@@ -59,10 +59,18 @@ bool have_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+bool contains(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::find(pids.begin(), pids.end(), pid) != pids.end();
+}
+
 /// A list that is read while a child ends may lack another one; the second list then has it.
-bool has_only(pid_t child) {
-  const std::vector<pid_t> only{child};
-  return child != 0 && direct_children() == only && direct_children() == only;
+bool has_only(const std::vector<pid_t>& spared) {
+  const auto lists_only_those = [&] {
+    const std::vector<pid_t> children = direct_children();
+    return !children.empty() &&
+           std::all_of(children.begin(), children.end(), [&](pid_t child) { return contains(spared, child); });
+  };
+  return !spared.empty() && lists_only_those() && lists_only_those();
 }
 
 pid_t shown_parent_of(pid_t pid) {
@@ -215,7 +223,7 @@ void reap_adopted(const std::function<bool(pid_t)>& is_worker) {
   }
 }
 
-std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup, pid_t spared) {
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup, const std::vector<pid_t>& spared) {
   constexpr Duration kUsual(1000);  // processes that are left after it are held by the kernel
   constexpr Duration kRepeat(250);  // of a look at all processes
   const SteadyTime deadline = std::chrono::steady_clock::now() + limit;
@@ -228,7 +236,7 @@ std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup, 
     reap_zombies();
     if (!have_children() || has_only(spared)) return {};
     std::vector<pid_t> children = direct_children();
-    std::erase(children, spared);
+    std::erase_if(children, [&](pid_t child) { return contains(spared, child); });
     if (children.empty()) {
       tried = proc_shows_us() ? kUnlisted : child_by_trial(tried, deadline);
       children = {tried};

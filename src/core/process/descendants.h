@@ -41,9 +41,10 @@ bool kill_below_children();
 ///         of dead children that cannot be reaped, because tracers that are not below us hold all that are left;
 ///         {kUnlisted} when some are left that cannot be listed.
 ///
-/// \param spared  a direct child without children and outside `cgroup`, which lives on; it ends, too, where /proc does
-///                not show the others. 0: none.
-std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {}, pid_t spared = 0);
+/// \param spared  direct children without children and outside `cgroup`, which live on; they end, too, where /proc does
+///                not show the others
+std::vector<pid_t> end_all_descendants(Duration limit, const RunCgroup& cgroup = {},
+                                       const std::vector<pid_t>& spared = {});
 
 /// In place of a pid.
 inline constexpr pid_t kUnlisted = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "rendezvous/memory_neighbours.h"
 #include "rendezvous/rank_assignment.h"
 
 namespace lrun::launcher {
@@ -293,6 +294,7 @@ void Coordinator::note(const JoinRecord& record, const std::string& what, Steady
 
 void Coordinator::ready(ConnectionId from, const LauncherMessage& message, SteadyTime now) {
   Roster::Launcher& launcher = roster_.at(from);
+  launcher.keeps = message.keeps;
   if (std::exchange(launcher.busy, false)) {
     launcher.record.store_port = message.port;
     grow_if_due(now);
@@ -351,11 +353,16 @@ void Coordinator::begin(const std::vector<ConnectionId>& ids) {
   common.attempt = attempt_;
   common.history = history_;
   std::vector<ConnectionId> by_rank;
+  std::vector<NodeWithFiles> with_files;
   for (const std::size_t index : assignment.order) {
     if (majority_) redirection_.note_member(records[index].token);
     if (majority_ && early_messages_.is_own(records[index])) name_leader(assignment, static_cast<int>(by_rank.size()));
     by_rank.push_back(ids[index]);
+    const bool is_new = !round_ || !round_->has(ids[index]);
+    with_files.push_back({records[index].token, records[index].copy_port, records[index].copy_key, is_new,
+                          roster_.at(ids[index]).keeps});
   }
+  assign_neighbours(with_files, assignment.members);
   if (!common.leader) common.successors.clear();  // the leader is no member: nobody knows whom they would succeed
   const bool known_to_all = is_known_at_once(ids, failover_, round_, rounds_begun_);
   round_ = Round(number, by_rank, round_ ? &*round_ : nullptr, known_to_all, common.successors);

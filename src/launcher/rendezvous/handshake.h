@@ -8,12 +8,12 @@ namespace lrun::launcher {
 
 /// The first bytes of a connection between launchers, with the version of all that follows. No client of the store
 /// begins with its first byte: one port serves both.
-inline constexpr std::string_view kLauncherProtocol = "lrun-job/7";
+inline constexpr std::string_view kLauncherProtocol = "lrun-job/8";
 
 /// The first exchange between a launcher and the leader of its job: both are lrun of one version, and where there is a
 /// secret each of them knows it. No message is taken before.
 ///
-/// Both send 'lrun-job/7 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
+/// Both send 'lrun-job/8 NONCE secret|open', the launcher first. With a secret the launcher then sends 'proof HMAC'
 /// over both lines, and the leader answers with its own, or with 'no'. A foreign program that connects learns nothing
 /// against which it could try secrets, and no answer can be sent back to its sender. The secret itself is never sent.
 /// Later messages are neither encrypted nor signed.

@@ -34,13 +34,14 @@ void Job::report(const std::string& text) {
   context_.part.is_leaderless() ? context_.report_alone() : context_.send(Kind::kReport, text);
 }
 
-void Job::ready(int attempt, const std::string& history) {
+void Job::ready(int attempt, const std::string& history, const std::vector<FileOwner>& keeps) {
   context_.servers.open_store();
   context_.part.ready = {.kind = Kind::kReady,
                          .round = context_.part.round() + 1,
                          .text = history.substr(0, kMostReportBytes),
                          .attempt = attempt,
-                         .port = context_.servers.record().store_port};
+                         .port = context_.servers.record().store_port,
+                         .keeps = keeps};
   if (context_.link) context_.link->send(*context_.part.ready);
 }
 

@@ -36,7 +36,7 @@ class Job final : public JobMember {
   void ask(const std::string& question) override { context_.send(LauncherMessage::Kind::kAsk, question); }
   void stopping(const std::string& text) override { context_.send(LauncherMessage::Kind::kStopping, text); }
   void report(const std::string& text) override;
-  void ready(int attempt, const std::string& history) override;
+  void ready(int attempt, const std::string& history, const std::vector<FileOwner>& keeps) override;
   void drop_out(const std::string& why) override;
   void abandon() override;
   void leave(const std::string& text) override { leave_with(LauncherMessage::Kind::kLeave, text); }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "rendezvous/clock_offset.h"
 #include "rendezvous/job_events.h"
@@ -37,7 +38,8 @@ class JobMember {
   /// This node is ready for the next round. Pointers to the last workers' store are void.
   /// \param attempt  restarts used so far
   /// \param history  of the attempts, for nodes that join; the same on all nodes
-  virtual void ready(int attempt, const std::string& history) = 0;
+  /// \param keeps    whose files in memory this node has copies of
+  virtual void ready(int attempt, const std::string& history, const std::vector<FileOwner>& keeps) = 0;
 
   /// This node leaves the job, which goes on without it; nothing more is reported. Only where may_drop_out().
   virtual void drop_out(const std::string& why) = 0;

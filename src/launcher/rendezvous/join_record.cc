@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostTextBytes = 1024;
 constexpr std::size_t kMostFailureBytes = 8192;
 
-bool is_sound(const JoinRecord& record) {
+bool is_in_range(const JoinRecord& record) {
   for (const std::string* text : {&record.token, &record.run_name, &record.run_id, &record.node, &record.role,
                                   &record.settings, &record.program, &record.command_digest, &record.cannot_start}) {
     if (text->size() > kMostTextBytes) return false;
@@ -30,7 +30,8 @@ bool is_sound(const JoinRecord& record) {
       record.min_nodes >= 1 && record.min_nodes <= record.max_nodes && record.max_nodes <= kMostNodesOfAJob;
   return addresses && rank && nodes && is_run_id(record.run_id) && !record.token.empty() &&
          is_within(record.workers, 1, kMostWorkersOfANode) && is_within(record.store_port, 1, kMostPort) &&
-         is_within(record.standby_port, 0, kMostPort);
+         is_within(record.standby_port, 0, kMostPort) && is_within(record.copy_port, 0, kMostPort) &&
+         record.copy_key.size() <= kMostTextBytes;
 }
 
 }  // namespace
@@ -53,7 +54,9 @@ std::string to_json(const JoinRecord& record) {
                {"settings", record.settings},
                {"program", record.program},
                {"command_digest", record.command_digest}};
-  // Most nodes can start: these two are left out then.
+  // Fields that have their default on most nodes are left out there.
+  if (record.copy_port != 0) json["copy_port"] = record.copy_port;
+  if (!record.copy_key.empty()) json["copy_key"] = record.copy_key;
   if (!record.cannot_start.empty()) json["cannot_start"] = record.cannot_start;
   if (!record.report.empty()) json["report"] = record.report;
   return json_text(json);
@@ -80,9 +83,11 @@ std::optional<JoinRecord> join_record_from_json(std::string_view text) {
     record.settings = json.at("settings").get<std::string>();
     record.program = json.at("program").get<std::string>();
     record.command_digest = json.at("command_digest").get<std::string>();
+    if (json.contains("copy_port")) record.copy_port = json_integer(json.at("copy_port"));
+    record.copy_key = json.value("copy_key", std::string());
     record.cannot_start = json.value("cannot_start", std::string());
     record.report = json.value("report", std::string());
-    return is_sound(record) ? std::optional(std::move(record)) : std::nullopt;
+    return is_in_range(record) ? std::optional(std::move(record)) : std::nullopt;
   } catch (const Json::exception&) {
     return std::nullopt;
   }

@@ -20,6 +20,8 @@ struct JoinRecord {
   std::string role = "default";
   int store_port = 0;    ///< on which it would host the workers' store
   int standby_port = 0;  ///< at which it would lead in another's place; 0: it cannot
+  int copy_port = 0;     ///< at which it keeps copies of other nodes' files in memory; 0: it keeps none
+  std::string copy_key;  ///< that others have to know there; the leader gives it to those who need it
   bool of_rank = false;  ///< each rank of the job has a launcher: node ranks and numbers of nodes are those of ranks
   int min_nodes = 1;     ///< of the job
   int max_nodes = 1;     ///< of the job

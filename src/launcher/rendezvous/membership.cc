@@ -14,6 +14,13 @@
 #include "rendezvous/join_record.h"
 
 namespace lrun::launcher {
+
+bool is_sound(const FileOwner& owner) {
+  constexpr std::size_t kMostTokenBytes = 1024;
+  return !owner.token.empty() && owner.token.size() <= kMostTokenBytes &&
+         is_within(owner.node_rank, 0, kMostNodesOfAJob - 1);
+}
+
 namespace {
 
 using Json = nlohmann::json;
@@ -48,6 +55,46 @@ bool counts_fit(const Membership& membership) {
          });
 }
 
+std::vector<LostFiles> lost_files_from(const Json& json) {
+  std::vector<LostFiles> all;
+  for (const Json& lost : json) {
+    all.push_back({{lost.at("token").get<std::string>(), json_integer(lost.at("node_rank"))},
+                   lost.at("address").get<std::string>(),
+                   json_integer(lost.at("port")),
+                   lost.at("key").get<std::string>()});
+  }
+  return all;
+}
+
+std::vector<FileOwner> owners_from(const Json& json) {
+  std::vector<FileOwner> owners;
+  for (const Json& pair : json) owners.push_back({pair.at(0).get<std::string>(), json_integer(pair.at(1))});
+  return owners;
+}
+
+Json json_of(const std::vector<FileOwner>& owners) {
+  Json json = Json::array();
+  for (const FileOwner& owner : owners) json.push_back({owner.token, owner.node_rank});
+  return json;
+}
+
+bool are_sound(const std::vector<FileOwner>& owners) {
+  return owners.size() <= Member::kMostInherited && std::all_of(owners.begin(), owners.end(), is_sound);
+}
+
+bool is_endpoint(const std::string& address, int port) {
+  return is_numeric_address(address) && is_within(port, 1, kMostPort);
+}
+
+bool has_copies(const Member& self) {
+  const bool is_alone = self.neighbour.empty() && self.neighbour_port == 0;
+  return (is_alone || is_endpoint(self.neighbour, self.neighbour_port)) && are_sound(self.keeps_for) &&
+         self.inherits.size() <= Member::kMostInherited &&
+         std::all_of(self.inherits.begin(), self.inherits.end(), [](const LostFiles& lost) {
+           return is_sound(lost.owner) && is_endpoint(lost.address, lost.port);
+         });
+}
+
 Member member_from(const Json& json) {
   Member member;
   member.node_rank = json_integer(json.at("node_rank"));
@@ -60,6 +107,11 @@ Member member_from(const Json& json) {
   member.role_world_size = json_integer(json.at("role_world_size"));
   member.shares_name = json.at("shares_name").get<bool>();
   member.earlier_by_workers = counts_from(json.at("earlier_by_workers"));
+  member.neighbour = json.value("neighbour", std::string());
+  if (json.contains("neighbour_port")) member.neighbour_port = json_integer(json.at("neighbour_port"));
+  member.neighbour_key = json.value("neighbour_key", std::string());
+  if (json.contains("keeps_for")) member.keeps_for = owners_from(json.at("keeps_for"));
+  if (json.contains("inherits")) member.inherits = lost_files_from(json.at("inherits"));
   return member;
 }
 
@@ -125,7 +177,7 @@ bool is_consistent(const Membership& membership) {
          is_within(self.node_rank, 0, membership.num_nodes - 1) &&
          is_within(self.base_rank, 0, membership.world_size - 1) && is_within(self.workers, 1, kMostWorkersOfANode) &&
          is_within(self.role_world_size, self.workers, membership.world_size) && has_room_for(membership) &&
-         counts_fit(membership) && has_line(membership);
+         counts_fit(membership) && has_line(membership) && has_copies(self);
 }
 
 }  // namespace
@@ -178,16 +230,50 @@ std::optional<std::vector<Successor>> successors_from_json(std::string_view text
 }
 
 std::string to_json(const Member& member) {
-  return json_text({{"node_rank", member.node_rank},
-                    {"name", member.name},
-                    {"base_rank", member.base_rank},
-                    {"workers", member.workers},
-                    {"address", member.address},
-                    {"role", member.role},
-                    {"base_role_rank", member.base_role_rank},
-                    {"role_world_size", member.role_world_size},
-                    {"shares_name", member.shares_name},
-                    {"earlier_by_workers", member.earlier_by_workers}});
+  Json json = {{"node_rank", member.node_rank},
+               {"name", member.name},
+               {"base_rank", member.base_rank},
+               {"workers", member.workers},
+               {"address", member.address},
+               {"role", member.role},
+               {"base_role_rank", member.base_role_rank},
+               {"role_world_size", member.role_world_size},
+               {"shares_name", member.shares_name},
+               {"earlier_by_workers", member.earlier_by_workers}};
+  if (!member.neighbour.empty()) {
+    json["neighbour"] = member.neighbour;
+    json["neighbour_port"] = member.neighbour_port;
+    json["neighbour_key"] = member.neighbour_key;
+  }
+  if (!member.keeps_for.empty()) json["keeps_for"] = json_of(member.keeps_for);
+  for (const LostFiles& lost : member.inherits) {
+    json["inherits"].push_back({{"token", lost.owner.token},
+                                {"node_rank", lost.owner.node_rank},
+                                {"address", lost.address},
+                                {"port", lost.port},
+                                {"key", lost.key}});
+  }
+  return json_text(json);
+}
+
+std::optional<Member> member_from_json(std::string_view text) {
+  try {
+    Member member = member_from(Json::parse(text));
+    return has_copies(member) ? std::optional(std::move(member)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string to_json(const std::vector<FileOwner>& owners) { return json_text(json_of(owners)); }
+
+std::optional<std::vector<FileOwner>> file_owners_from_json(std::string_view text) {
+  try {
+    std::vector<FileOwner> owners = owners_from(Json::parse(text));
+    return are_sound(owners) ? std::optional(std::move(owners)) : std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<Membership> membership_from_json(std::string_view common, std::string_view self) {

@@ -11,6 +11,24 @@
 
 namespace lrun::launcher {
 
+/// A node whose files in memory another node has copies of.
+struct FileOwner {
+  std::string token;  ///< as in its JoinRecord
+  int node_rank = 0;  ///< in its last round
+
+  bool operator==(const FileOwner&) const = default;
+};
+
+/// The files in memory of a lost node, and the node that has copies of them.
+struct LostFiles {
+  FileOwner owner;
+  std::string address;  ///< numeric
+  int port = 0;
+  std::string key;  ///< as JoinRecord::copy_key there
+
+  bool operator==(const LostFiles&) const = default;
+};
+
 /// One node of a job as all its launchers see it.
 struct Member {
   int node_rank = 0;
@@ -23,6 +41,14 @@ struct Member {
   int role_world_size = 0;                     ///< workers of its role on all nodes
   bool shares_name = false;                    ///< another node has the same name
   std::map<int, int> earlier_by_workers = {};  ///< as Membership::nodes_by_workers, of the nodes before this one
+  /// Numeric address of the node that keeps copies of its files in memory; empty: none does.
+  std::string neighbour = {};
+  int neighbour_port = 0;
+  std::string neighbour_key = {};         ///< as JoinRecord::copy_key there
+  std::vector<FileOwner> keeps_for = {};  ///< the nodes whose neighbour it is, at most kMostInherited
+  std::vector<LostFiles> inherits = {};   ///< that it gets before its workers start, at most kMostInherited
+
+  static constexpr std::size_t kMostInherited = 64;
 
   bool operator==(const Member&) const = default;
 };
@@ -73,6 +99,15 @@ std::string to_json(const Membership& membership);
 std::string to_json(const Member& member);
 /// The nodes that may lead next, for a launcher that is in no round.
 std::string to_json(const std::vector<Successor>& successors);
+
+/// Empty for what is not JSON or lacks a field; only membership_from_json() checks the numbers of ranks.
+std::optional<Member> member_from_json(std::string_view text);
+
+/// Its fields are in range.
+bool is_sound(const FileOwner& owner);
+std::string to_json(const std::vector<FileOwner>& owners);
+/// Empty for what is not JSON or out of range, and for more than Member::kMostInherited.
+std::optional<std::vector<FileOwner>> file_owners_from_json(std::string_view text);
 
 /// Empty for what is not JSON, lacks a field, or holds a value out of its range.
 std::optional<std::vector<Successor>> successors_from_json(std::string_view text);

@@ -82,6 +82,11 @@ std::optional<LauncherMessage> read_fields(const Json& json, Kind kind) {
     if (!successors) return std::nullopt;
     message.successors = *successors;
   }
+  if (json.contains("keeps")) {
+    const auto keeps = file_owners_from_json(json.at("keeps").get<std::string>());
+    if (!keeps) return std::nullopt;
+    message.keeps = *keeps;
+  }
   if (json.contains("join")) message.join = join_record_from_json(json.at("join").get<std::string>());
   if (json.contains("membership")) {
     message.membership =
@@ -123,6 +128,7 @@ Json common_part(const LauncherMessage& message) {
   if (message.port != 0) json["port"] = message.port;
   if (!message.address.empty()) json["address"] = message.address;
   if (!message.successors.empty()) json["successors"] = to_json(message.successors);
+  if (!message.keeps.empty()) json["keeps"] = to_json(message.keeps);
   if (message.join) json["join"] = to_json(*message.join);
   if (message.membership) json["membership"] = to_json(*message.membership);
   return json;

@@ -69,6 +69,7 @@ struct LauncherMessage {
   bool was_spare = false;             ///< of kJoin: the launcher waited for a place in such a job
   int port = 0;  ///< of kRedirect; of kReady: of the workers' store, if this node hosts it; 0: as in its JoinRecord
   std::string address = {};                ///< numeric
+  std::vector<FileOwner> keeps = {};       ///< of kReady: whose files in memory this node has copies of
   std::vector<Successor> successors = {};  ///< of kSpare: the nodes that may lead next
   std::optional<JoinRecord> join = {};
   std::optional<Membership> membership = {};

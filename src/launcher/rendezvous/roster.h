@@ -18,8 +18,9 @@ class Roster {
  public:
   struct Launcher {
     JoinRecord record;
-    SteadyTime came = {};  ///< when it joined
-    bool busy = false;     ///< its workers of an earlier round are being stopped: it waits for no round yet
+    SteadyTime came = {};               ///< when it joined
+    std::vector<FileOwner> keeps = {};  ///< whose files in memory it has copies of, as it said when it was ready last
+    bool busy = false;  ///< its workers of an earlier round are being stopped: it waits for no round yet
 
     bool operator==(const Launcher&) const = default;
   };

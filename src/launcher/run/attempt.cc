@@ -55,7 +55,12 @@ Attempt::Attempt(const Surroundings& surroundings, Membership membership, Attemp
       output_(surroundings_.plan, node(), files_),
       starter_(surroundings_.loop, group_, output_, surroundings_.start.defaults) {}
 
-Attempt::~Attempt() { later_cgroup_.remove(); }
+Attempt::~Attempt() {
+  if (surroundings_.copies != nullptr && supervisor_) surroundings_.copies->when_fetched({});
+  later_cgroup_.remove();
+}
+
+bool Attempt::waits_for_files() const { return surroundings_.copies != nullptr && surroundings_.copies->is_fetching(); }
 
 /// A process that starts in a cgroup that was killed may die at once, so a later round has a cgroup of its own.
 void Attempt::make_cgroup() {
@@ -90,6 +95,7 @@ std::optional<StartFailure> Attempt::start() {
   }
   starter_.set_commands(std::move(common), std::move(commands));
   surroundings_.guard.begin_workers();
+  if (waits_for_files()) return std::nullopt;
   return starter_.start_some();
 }
 
@@ -130,13 +136,17 @@ void Attempt::supervise(Events events) {
   events_ = std::move(events);
   supervisor_.emplace(surroundings_.loop, group_, node(), surroundings_.logs, surroundings_.observer, supervision());
   output_.adopt_streams(group_.workers(), surroundings_.logs);
-  supervisor_->begin(events_.finished, {.left = static_cast<int>(starter_.left()),
-                                        .more = [this] { return start_more(); },
-                                        .over =
-                                            [this] {
-                                              end_start();
-                                              events_.started();
-                                            }});
+  GradualStart start{.left = static_cast<int>(starter_.left()),
+                     .more = [this] { return start_more(); },
+                     .over =
+                         [this] {
+                           end_start();
+                           events_.started();
+                         }};
+  if (waits_for_files()) {
+    start.when_ready = [this](std::function<void()> begin) { surroundings_.copies->when_fetched(std::move(begin)); };
+  }
+  supervisor_->begin(events_.finished, std::move(start));
   if (!is_starting()) end_start();
 }
 

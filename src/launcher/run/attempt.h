@@ -16,6 +16,7 @@
 #include "process/worker_group.h"
 #include "rendezvous/membership.h"
 #include "run/attempt_files.h"
+#include "run/memory_copies.h"
 #include "run/prepared_start.h"
 #include "run/worker_output.h"
 #include "run/worker_starter.h"
@@ -39,6 +40,7 @@ class Attempt {
     Supervisor::Look look = {};             ///< samples the workers' stacks before they are stopped; empty: not sampled
     bool names_error_files = true;          ///< to workers
     std::shared_ptr<Spawner> spawner = {};  ///< in the place of core::spawn()
+    MemoryCopies* copies = nullptr;         ///< may hold the workers back; nullptr: there is none
   };
 
   Attempt(const Surroundings& surroundings, Membership membership, AttemptFiles files);
@@ -57,6 +59,8 @@ class Attempt {
   /// Starts as many workers as it can in a few hundredths of a second. No worker is left running after a failure.
   std::optional<StartFailure> start();
   [[nodiscard]] bool is_starting() const { return starter_.left() > 0; }
+  /// No worker starts before files of a lost node have come.
+  [[nodiscard]] bool waits_for_files() const;
 
   /// After start(): handles the workers' output and ends from now on, and lets the loop start the rest.
   void supervise(Events events);

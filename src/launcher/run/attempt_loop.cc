@@ -96,10 +96,23 @@ void warn_without_liblrun(const LaunchPlan& plan, const Attempt& attempt, Messag
                   as_written(plan.strategy), facts_of(plan.strategy.value).without_liblrun));
 }
 
+/// A round begins.
+void enter(const AttemptLoop::Surroundings& run, const Membership& membership) {
+  run.store.enter(membership);
+  if (run.copies != nullptr) run.copies->enter(membership);
+}
+
+/// Children that live on between two attempts.
+std::vector<pid_t> helpers_of(const AttemptLoop::Surroundings& run) {
+  std::vector<pid_t> helpers;
+  if (run.fork_server != nullptr) helpers.push_back(run.fork_server->pid());
+  if (run.copies != nullptr) helpers.push_back(run.copies->pid());
+  return helpers;
+}
+
 void warn_of_program_left(const AttemptLoop::Surroundings& run, const Attempt& attempt) {
   if (attempt.membership().self.node_rank != 0) return;  // the first node speaks for all
-  const std::string command =
-      program_left_behind(run.plan.argv, run.fork_server != nullptr ? run.fork_server->pid() : 0);
+  const std::string command = program_left_behind(run.plan.argv, helpers_of(run));
   if (command.empty()) return;
   run.sink.message_of_job(
       Severity::kWarning,
@@ -146,7 +159,7 @@ AttemptLoop::AttemptLoop(const Surroundings& surroundings, JobMember* job, const
                    .note = [this](const std::string& text) { run_.job_sink.message_of_job(Severity::kNote, text); },
                    .warn = [this](const std::string& line) { run_.sink.warn(line); }});
   restarts_.take_history(membership.history);
-  run_.store.enter(membership);
+  enter(run_, membership);
 }
 
 std::optional<FailureRecord> AttemptLoop::begin() {
@@ -197,7 +210,6 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
                                                             .launcher = run_.guard.pid(),
                                                             .ask = run_.ask_of_standstill});
   }
-  run_.limits.begin_attempt([this] { return missing_ranks(run_, *attempt_); });
   return std::nullopt;
 }
 
@@ -220,6 +232,7 @@ Attempt::Surroundings AttemptLoop::attempt_surroundings() {
   if (run_.plan.personality.failure != Personality::Failure::kTorchrunSummary) {
     all.look = [this] { return look_at_workers(); };
   }
+  all.copies = run_.copies;
   if (run_.fork_server != nullptr) all.spawner = spawner_of(*run_.fork_server, run_.plan, run_.sink);
   return all;
 }
@@ -241,6 +254,7 @@ LauncherStacks AttemptLoop::standing_still() const {
 
 void AttemptLoop::attempt_started() {
   previous_attempt_.reset();
+  run_.limits.begin_attempt([this] { return missing_ranks(run_, *attempt_); });
   run_.record.attempt_started(run_.plan, *attempt_);
   events_.started();
 }
@@ -387,7 +401,7 @@ void AttemptLoop::back_off(const Verdict& verdict) {
 void AttemptLoop::wait_for_next_round() {
   run_.store.leave();
   if (!job_) return restart();
-  job_->ready(restarts_.last().history);
+  job_->ready(restarts_.last().history, run_.copies != nullptr ? run_.copies->keeps() : std::vector<FileOwner>());
 }
 
 void AttemptLoop::restart() {
@@ -408,7 +422,7 @@ void AttemptLoop::restart() {
 void AttemptLoop::enter_round() {
   const Membership& membership = job_->membership();
   place_anew(run_.plan, membership);
-  run_.store.enter(membership);
+  enter(run_, membership);
   restarts_.take_history(membership.history);
   if (restarts_.last().kind != RestartChoice::Kind::kResize) return;
   run_.job_sink.message_of_job(
@@ -424,8 +438,7 @@ void AttemptLoop::end() {
 
 bool AttemptLoop::clean_up() {
   const bool is_short = job_.has_value() || (supervised() && attempt_->supervisor().gave_up());
-  return end_what_is_left(run_.guard, is_short ? kShortCleanUpLimit : kCleanUpLimit, run_.sink,
-                          run_.fork_server != nullptr ? run_.fork_server->pid() : 0);
+  return end_what_is_left(run_.guard, is_short ? kShortCleanUpLimit : kCleanUpLimit, run_.sink, helpers_of(run_));
 }
 
 RunResult AttemptLoop::result() const {

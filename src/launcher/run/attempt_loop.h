@@ -18,6 +18,7 @@
 #include "run/fork_server.h"
 #include "run/hang_monitor.h"
 #include "run/job_observer.h"
+#include "run/memory_copies.h"
 #include "run/rank_look.h"
 #include "run/restarts.h"
 #include "run/run_ending.h"
@@ -48,6 +49,7 @@ class AttemptLoop {
     LookAtRanks look;                   ///< where workers are, before they are stopped
     bool shares_screen = false;         ///< people read in one place what all launchers of the job print
     ForkServer* fork_server = nullptr;  ///< forks the workers; nullptr: there is none
+    MemoryCopies* copies = nullptr;     ///< of files in memory, between nodes; nullptr: there are none
     /// Asks all launchers of the job for standing_still().
     std::function<void(const ControlSocket::Reply& reply)> ask_of_standstill = {};
   };

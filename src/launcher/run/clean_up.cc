@@ -27,9 +27,9 @@ std::string own_command_of(pid_t pid, const std::string& worker) {
   return words;
 }
 
-std::string first_own_command(const std::string& worker, pid_t spared) {
+std::string first_own_command(const std::string& worker, const std::vector<pid_t>& spared) {
   for (const pid_t pid : all_descendants()) {
-    if (pid == spared) continue;
+    if (std::find(spared.begin(), spared.end(), pid) != spared.end()) continue;
     if (std::string command = own_command_of(pid, worker); !command.empty()) return command;
   }
   return {};
@@ -37,7 +37,7 @@ std::string first_own_command(const std::string& worker, pid_t spared) {
 
 }  // namespace
 
-std::string program_left_behind(const std::vector<std::string>& worker, pid_t spared) {
+std::string program_left_behind(const std::vector<std::string>& worker, const std::vector<pid_t>& spared) {
   std::string line;  // of the worker, as /proc has it
   for (const std::string& word : worker) line.append(word).push_back('\0');
   const SteadyTime limit = steady_now() + kToEnd;
@@ -49,7 +49,7 @@ std::string program_left_behind(const std::vector<std::string>& worker, pid_t sp
   return command;
 }
 
-bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, pid_t spared) {
+bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, const std::vector<pid_t>& spared) {
   const std::vector<pid_t> survivors = end_all_descendants(limit, guard.cgroup(), spared);
   if (survivors.empty()) return true;
   sink.warn(survivors_text(survivors));

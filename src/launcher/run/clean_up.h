@@ -18,16 +18,16 @@ inline constexpr Duration kCleanUpLimit(5000);
 inline constexpr Duration kShortCleanUpLimit(2000);
 
 /// Ends everything that the workers left, and warns of what does not end.
-/// \param spared  a child that is no worker and lives on; 0: none
+/// \param spared  children that are no workers and live on
 /// \return false when something runs on.
-bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, pid_t spared = 0);
+bool end_what_is_left(const Guard& guard, Duration limit, MessageSink& sink, const std::vector<pid_t>& spared = {});
 
 /// The command line of a program that workers have started and left running, such as with '&' in a script; empty: they
 /// left nothing. Copies of the worker and helpers of Python's multiprocessing are no programs of their own. Waits up to
 /// 200 ms for one that is just ending.
 /// \param worker  the words of the workers' command line
-/// \param spared  a process that no worker started; 0: none
-std::string program_left_behind(const std::vector<std::string>& worker, pid_t spared);
+/// \param spared  processes that no worker started
+std::string program_left_behind(const std::vector<std::string>& worker, const std::vector<pid_t>& spared);
 
 /// Kills the children of this process and its cgroup, also processes that hold the pipe of a dead worker. Orphans of
 /// the killed processes become children of this one, so call it again on the next SIGCHLD.

@@ -41,7 +41,7 @@ HangMonitor::HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attem
 RunProgress HangMonitor::progress() const {
   const SupervisionState& state = attempt_.supervisor().state();
   RunProgress now;
-  now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended;
+  now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended && !attempt_.waits_for_files();
   now.steps = attempt_.steps();
   now.bytes = logs_.bytes_read();
   now.output_is_seen = sees_output(plan_);

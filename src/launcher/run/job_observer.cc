@@ -71,9 +71,9 @@ void JobObserver::attempt_over(const RunOutcome& outcome, bool wants_no_more, Sc
   job_.report(to_json(own_report_));
 }
 
-void JobObserver::ready(const RestartHistory& history) {
+void JobObserver::ready(const RestartHistory& history, const std::vector<FileOwner>& keeps) {
   state_ = State::kIsReady;
-  job_.ready(history.used, to_json(history));
+  job_.ready(history.used, to_json(history), keeps);
 }
 
 void JobObserver::stop_others(const RunEnd& end) {

@@ -40,7 +40,8 @@ class JobObserver : public PassingObserver, private JobEvents {
   /// `checkpoint_ns`: as in JobReport.
   void attempt_over(const RunOutcome& outcome, bool wants_no_more, ScreenLines screen, std::int64_t checkpoint_ns);
   /// For the next attempt; `begin` or `stop` follows. Pointers to the workers' store are void.
-  void ready(const RestartHistory& history);
+  /// `keeps`: whose files in memory this node has copies of.
+  void ready(const RestartHistory& history, const std::vector<FileOwner>& keeps);
   /// A user of this node wants the job to end while the node waits for others.
   void stop_others(const RunEnd& end);
   /// A user of this node wants the end while workers are being stopped because of another node. \return true: this node

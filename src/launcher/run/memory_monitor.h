@@ -2,15 +2,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/event_loop.h"
-#include "base/fd.h"
+#include "copies/folder_watch.h"
 #include "plan/setting.h"
 #include "plan/worker_setup.h"
 #include "process/memory_folder.h"
 #include "report/message_sink.h"
-#include "supervise/signal_source.h"
 
 namespace lrun::launcher {
 
@@ -26,15 +24,13 @@ class MemoryMonitor {
   MemoryMonitor& operator=(const MemoryMonitor&) = delete;
 
  private:
-  void watch_folder(const char* path);
   void look();
 
   EventLoop& loop_;
   const MemoryFolder& folder_;
   MessageSink& sink_;
-  std::optional<std::uint64_t> limit_;   ///< in bytes; empty before a look
-  std::vector<Fd> watched_;              ///< folders, each until it changes
-  std::optional<SignalSource> changes_;  ///< empty: nothing is watched
+  std::optional<std::uint64_t> limit_;  ///< in bytes; empty before a look
+  std::optional<FolderWatch> watch_;    ///< empty: nothing is watched
   EventLoop::Timer look_;
 };
 

@@ -8,13 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "base/split.h"
+#include "base/unfinished_name.h"
 #include "base/whole_number.h"
 
 namespace lrun::launcher {
@@ -24,15 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostSecondsAhead = std::int64_t{24} * 3600;  // of the clock of a file server
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-
-/// As programs name what they will rename once it is complete: 'x.tmp', 'x.ckpt.tmp-0', 'tmp-checkpoint-5', 'x.new'.
-bool is_unfinished(const fs::path& path) {
-  static constexpr std::array<std::string_view, 8> kEndings{".new",        ".temp", ".part", ".partial",
-                                                            ".incomplete", ".lock", ".swp",  "~"};
-  const std::string name = lower_case(path.filename());
-  return name.find("tmp") != std::string::npos ||
-         std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
-}
 
 /// Looks through files and folders, each of which may be gone in the next moment, and at none twice.
 class Search {
@@ -55,7 +45,7 @@ class Search {
     std::error_code end;  // what cannot be read any more is left out
     for (fs::directory_iterator entry(folder, end); !end && entry != fs::directory_iterator(); entry.increment(end)) {
       const bool is_hidden = entry->path().filename().native().starts_with('.');
-      if (!is_hidden && !is_unfinished(entry->path())) look_at(entry->path());
+      if (!is_hidden && !is_unfinished_name(entry->path().filename().native())) look_at(entry->path());
     }
   }
 
@@ -86,7 +76,7 @@ std::int64_t newest_checkpoint_ns(const std::string& pattern, const FileSet& lef
   glob_t found{};
   if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
     for (std::size_t i = 0; i < found.gl_pathc; ++i) {
-      if (!is_unfinished(found.gl_pathv[i])) search.look_at(found.gl_pathv[i]);
+      if (!is_unfinished_name(fs::path(found.gl_pathv[i]).filename().native())) search.look_at(found.gl_pathv[i]);
     }
   }
   ::globfree(&found);

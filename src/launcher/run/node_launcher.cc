@@ -55,7 +55,7 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
                  run_.output.sink, job_sink_, run_.look, run_.output.head != nullptr || shares_screen(),
-                 facts_.fork_server.get(),
+                 facts_.fork_server.get(), facts_.copies,
                  [this](const ControlSocket::Reply& reply) { job_answers_.ask(std::string(kStandstillWords), reply); }},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },

@@ -59,6 +59,7 @@ class NodeLauncher {
     Membership membership = {};                    ///< of that job's first attempt here
     pid_t maker_of_input_pipe = 0;                 ///< maker_of_input_pipe()
     std::unique_ptr<ForkServer> fork_server = {};  ///< preload(); empty: there is none
+    MemoryCopies* copies = nullptr;                ///< of files in memory; nullptr: there are none
   };
 
   NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundings, Facts facts);

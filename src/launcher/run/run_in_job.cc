@@ -4,19 +4,23 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/message.h"
 #include "base/signal_names.h"
 #include "cluster/slurm.h"
+#include "copies/copier.h"
 #include "plan/horovod_environment.h"
 #include "process/exit_codes.h"
 #include "process/launcher_heartbeat.h"
 #include "process/process_title.h"
 #include "remote/step_outcome.h"
 #include "rendezvous/admission.h"
+#include "rendezvous/bind_address.h"
 #include "rendezvous/rank_assignment.h"
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
@@ -111,6 +115,27 @@ void tell_begun(int node_rank, const Environment& environment, const LauncherOut
   if (!token.empty() && node_rank == 0) output.sink.print_lines(begun_line(token));
 }
 
+/// Empty where no files in memory can be copied: there is no folder for them, or no other node.
+std::unique_ptr<CopierProcess> start_copier(const LaunchPlan& plan, const Guard& guard, const std::string& token,
+                                            const std::string& secret, MessageSink& sink) {
+  const MemoryFolder& memory = guard.memory();
+  if (!memory || plan.rendezvous->max_nodes < 2) return nullptr;
+  try {
+    return std::make_unique<CopierProcess>(
+        CopierProcess::Facts{.outer = memory.outer_path(),
+                             .folder = memory.path(),
+                             .most_bytes = plan.setup.memory.value.bytes,
+                             .token = token,
+                             .secret = secret,
+                             .reach = reach_of(*plan.rendezvous),
+                             .address = bind_address_of(*plan.rendezvous),
+                             .of = fmt::format("process {}, run {}", guard.pid(), plan.run_id)});
+  } catch (const std::system_error& error) {
+    sink.warn(fmt::format("files in memory are not copied to another node: {}", error.what()));
+    return nullptr;
+  }
+}
+
 /// Prints the note about the world size, which is known once the nodes have met. A head shows it once.
 void note_world(const LaunchPlan& placed, MessageSink& sink) {
   const std::string note = is_horovod(placed) && speaks_for_job(placed) ? horovod_note(placed.world_size) : "";
@@ -133,8 +158,15 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   if (preloaded.exit_code) return *preloaded.exit_code;
   run.facts.fork_server = std::move(preloaded.server);
   const std::string secret = job_secret(environment);
-  Job job(loop, *plan.rendezvous, join_record_of(plan, run.facts.program, run.is_managed), merge_reports,
-          run.most_connections, secret, etcd_user(environment));
+  JoinRecord record = join_record_of(plan, run.facts.program, run.is_managed);
+  const std::unique_ptr<CopierProcess> copier = start_copier(plan, guard, record.token, secret, output.sink);
+  if (copier) {
+    record.copy_port = copier->port();
+    record.copy_key = copier->key();
+  }
+  run.copier = copier.get();
+  Job job(loop, *plan.rendezvous, std::move(record), merge_reports, run.most_connections, secret,
+          etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
   warn_of_weak_secret(job, plan, secret, output.sink);
   const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output);

@@ -8,6 +8,7 @@
 #include "remote/step_outcome.h"
 #include "run/console_sink.h"
 #include "run/join_job.h"
+#include "run/memory_copies.h"
 #include "run/memory_monitor.h"
 #include "run/run_record.h"
 #include "run/worker_output.h"
@@ -30,6 +31,8 @@ NodeRunEnd run_node(const LaunchPlan& plan, const Environment& environment, Node
   run.facts.job = run.job;
   RunRecord record(loop, plan, environment, run_output.sink);
   MemoryMonitor memory(loop, guard.memory(), plan.setup.memory, run_output.sink);
+  std::optional<MemoryCopies> copies;
+  if (run.copier != nullptr) run.facts.copies = &copies.emplace(loop, *run.copier, run_output.sink);
   NodeLauncher launcher(plan, {loop, environment, guard, *store, logs, record, run_output}, std::move(run.facts));
   Verdict verdict = launcher.run();
   const std::string token = outcome_token(environment);

@@ -17,6 +17,7 @@ struct NodeRun {
   NodeLauncher::Facts facts;         ///< `job` is set by run_node()
   Job* job = nullptr;                ///< with other nodes; nullptr: this node is alone
   std::size_t most_connections = 0;  ///< to the workers' store, at the same time
+  CopierProcess* copier = nullptr;   ///< of files in memory, between nodes; nullptr: there is none
   bool is_managed = false;           ///< the endpoint comes from the scheduler that starts the job's launchers
 };
 

@@ -57,7 +57,12 @@ void Supervisor::begin(std::function<void()> finished, GradualStart start) {
   start_ = std::move(start);
   state_.running = static_cast<int>(group_.workers().size()) + start_.left;
   group_.on_ended([this](Worker& worker, const ExitStatus& status) { worker_ended(worker, status); });
-  if (start_.left > 0) next_start_.arm(Duration::zero(), [this] { start_more(); });
+  if (start_.left == 0) return;
+  const auto begin_start = [this] {
+    if (start_.left > 0) next_start_.arm(Duration::zero(), [this] { start_more(); });
+    if (state_.suspended) next_start_.pause();
+  };
+  start_.when_ready ? start_.when_ready(begin_start) : begin_start();
 }
 
 /// A timer of zero: events that are ready now have their turn before the next workers.

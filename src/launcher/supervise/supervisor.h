@@ -24,6 +24,8 @@ struct GradualStart {
   /// Starts some of them. \return how many are left. Empty: the start has failed, nothing runs, and the supervisor must
   /// not be used any more.
   std::function<std::optional<int>()> more;
+  /// Gets a function to call, once, when the first may start. Empty: they may start at once.
+  std::function<void(std::function<void()> begin)> when_ready = {};
   std::function<void()> over;  ///< no worker is left to be started: all run, or the start was called off
 };
 

@@ -53,20 +53,27 @@ TEST(Descendants, EndsOrphansWithSessionsOfTheirOwn) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(Descendants, EndButForTheSparedOne) {
+TEST(Descendants, EndButForThoseThatAreSpared) {
   const int code = in_subreaper([] {
     const auto sleeper = [] {
       const pid_t child = ::fork();
       if (child != 0) return child;
       while (true) ::pause();
     };
-    const pid_t spared = sleeper();
+    const std::vector<pid_t> spared{sleeper(), sleeper()};
     const pid_t other = sleeper();
     if (!end_all_descendants(Duration(10'000), {}, spared).empty()) return 1;
     if (::kill(other, 0) == 0) return 2;
-    if (::waitpid(spared, nullptr, WNOHANG) != 0) return 3;
-    if (!end_all_descendants(Duration(10'000)).empty()) return 4;
-    return ::kill(spared, 0) == 0 ? 5 : 0;
+    for (const pid_t pid : spared) {
+      if (::waitpid(pid, nullptr, WNOHANG) != 0) return 3;
+    }
+    // One of them has ended by itself.
+    ::kill(spared.front(), SIGKILL);
+    ::waitpid(spared.front(), nullptr, 0);
+    if (!end_all_descendants(Duration(10'000), {}, spared).empty()) return 4;
+    if (::kill(spared.back(), 0) != 0) return 5;
+    if (!end_all_descendants(Duration(10'000)).empty()) return 6;
+    return ::kill(spared.back(), 0) == 0 ? 7 : 0;
   });
   EXPECT_EQ(code, 0);
 }

@@ -116,9 +116,9 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
             "it is not lrun: it sent 'HTTP/1.1 400 Bad Request' (a web server)");
   EXPECT_EQ(refusal_of("-ERR \x1b[2J\n"), "it is not lrun: it sent '-ERR \\x1b[2J'");
   EXPECT_EQ(refusal_of("lrun-job/9 something\n"),
-            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/7");
-  EXPECT_EQ(refusal_of("lrun-job/7 short open\n"), "it sent an invalid handshake");
-  EXPECT_EQ(refusal_of("lrun-job/7 " + std::string(200, 'a')), "it sent a line that is too long");
+            "it is another version of lrun: it speaks lrun-job/9, not lrun-job/8");
+  EXPECT_EQ(refusal_of("lrun-job/8 short open\n"), "it sent an invalid handshake");
+  EXPECT_EQ(refusal_of("lrun-job/8 " + std::string(200, 'a')), "it sent a line that is too long");
   EXPECT_EQ(refusal_of("lrun-j"), "") << "the rest may come";
   EXPECT_EQ(hint_of_other_port("--master-port"), "name another port with '--master-port', on every node");
 }
@@ -126,7 +126,7 @@ TEST(Handshake, NamesWhoIsNoLauncher) {
 TEST(Handshake, TellsAnotherVersionWhichOneThisIs) {
   Handshake leader(Side::kServer, "", kNonce);
   leader.feed("lrun-job/9 something\n");
-  EXPECT_TRUE(leader.take_output().starts_with("lrun-job/7 "));
+  EXPECT_TRUE(leader.take_output().starts_with("lrun-job/8 "));
   EXPECT_FALSE(leader.done());
 }
 

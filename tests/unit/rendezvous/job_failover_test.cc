@@ -48,7 +48,7 @@ class Launcher : public JobEvents {
   }
   void over(const std::string& report) override {
     tell("over " + report);
-    job_.ready(0, "");
+    job_.ready(0, "", {});
   }
   void ended(const std::string& why, bool /*by_leader*/) override {
     tell("ended " + why);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "launcher_records.h"
 
 namespace lrun::launcher {
@@ -35,6 +39,72 @@ TEST(MembershipJson, ComesBackAsItWas) {
   membership.round = 7;
   membership.history = "so \"far\"";
   EXPECT_EQ(copy_of(membership), membership);
+}
+
+/// Its files are kept by another node, and it gets those of a lost one.
+Membership with_copies() {
+  Membership membership = seen_by(1, assign_ranks({node_at("10.0.0.1"), node_at("10.0.0.2")}));
+  membership.self.neighbour = "10.0.0.1";
+  membership.self.neighbour_port = 7001;
+  membership.self.inherits = {{{"a \"token\"", 1}, "10.0.0.1", 7001}, {{"another", 65'535}, "fd00::3", 65'535}};
+  return membership;
+}
+
+TEST(MembershipJson, SaysWhereCopiesOfFilesAre) {
+  const Membership membership = with_copies();
+  EXPECT_EQ(copy_of(membership), membership);
+  EXPECT_EQ(member_from_json(to_json(membership.self)), membership.self);
+}
+
+TEST(MembershipJson, RefusesCopiesThatNobodyCanReach) {
+  for (const auto& change : std::vector<std::function<void(Member&)>>{
+           [](Member& self) { self.neighbour = "a.name"; }, [](Member& self) { self.neighbour_port = 0; },
+           [](Member& self) { self.neighbour_port = 65'536; }, [](Member& self) { self.neighbour_port = -1; },
+           [](Member& self) { self.inherits[0].address = "a.name"; },
+           [](Member& self) { self.inherits[0].address.clear(); }, [](Member& self) { self.inherits[1].port = 0; },
+           [](Member& self) { self.inherits[1].port = 65'536; },
+           [](Member& self) { self.inherits[0].owner.token.clear(); },
+           [](Member& self) { self.inherits[0].owner.token.assign(2000, 'x'); },
+           [](Member& self) { self.inherits[0].owner.node_rank = -1; },
+           [](Member& self) { self.inherits[0].owner.node_rank = 65'536; },
+           [](Member& self) { self.inherits.resize(Member::kMostInherited + 1, self.inherits[0]); }}) {
+    Membership bad = with_copies();
+    change(bad.self);
+    EXPECT_FALSE(copy_of(bad)) << to_json(bad.self);
+    EXPECT_FALSE(member_from_json(to_json(bad.self))) << to_json(bad.self);
+  }
+  Membership many = with_copies();
+  many.self.inherits.resize(Member::kMostInherited, many.self.inherits[0]);
+  EXPECT_EQ(copy_of(many), many);
+}
+
+TEST(MemberJson, RefusesOtherJson) {
+  for (const char* const text : {"", "{", "[]", "{}", "5", R"({"node_rank": 0})"}) {
+    EXPECT_FALSE(member_from_json(text)) << text;
+  }
+  std::string odd = to_json(with_copies().self);
+  odd.replace(odd.find("7001"), 4, "1e90");
+  EXPECT_FALSE(member_from_json(odd)) << odd;
+}
+
+TEST(FileOwnersJson, ComesBackAsItWas) {
+  using Owners = std::vector<FileOwner>;
+  for (const Owners& owners : {Owners{}, Owners{{"a", 0}}, Owners{{"b \"c\"", 65'535}, {std::string(1024, 'x'), 3}},
+                               Owners(Member::kMostInherited, FileOwner{"a", 1})}) {
+    EXPECT_EQ(file_owners_from_json(to_json(owners)), owners) << to_json(owners);
+  }
+}
+
+TEST(FileOwnersJson, RefusesOwnersThatCannotBe) {
+  using Owners = std::vector<FileOwner>;
+  for (const Owners& owners : {Owners{{"", 0}}, Owners{{"a", -1}}, Owners{{"a", 65'536}},
+                               Owners{{std::string(1025, 'x'), 3}}, Owners(Member::kMostInherited + 1, {"a", 1})}) {
+    EXPECT_FALSE(file_owners_from_json(to_json(owners))) << to_json(owners);
+  }
+  for (const char* const text : {"", "5", R"("text")", R"([5])", R"([["a"]])", R"([[0, "a"]])", R"([["a", 0.5]])",
+                                 R"([["a", 1e300]])", R"([["a", 4294967296]])", "[[]"}) {
+    EXPECT_FALSE(file_owners_from_json(text)) << text;
+  }
 }
 
 TEST(MembershipJson, IsTakenFromEveryPlaceOfAJob) {

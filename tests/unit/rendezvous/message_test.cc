@@ -17,6 +17,11 @@ Membership seen_by_first(const std::vector<JoinRecord>& nodes) {
   return assignment.common;
 }
 
+JoinRecord with_copier(JoinRecord record) {
+  record.copy_port = 7002;
+  return record;
+}
+
 JoinRecord reached_leader(const std::string& address) {
   JoinRecord record = test::node_at(address);
   record.standby_port = 7001;
@@ -25,10 +30,12 @@ JoinRecord reached_leader(const std::string& address) {
 
 std::vector<LauncherMessage> messages_of_all_kinds() {
   return {{.kind = Kind::kJoin, .join = test::node_at("10.0.0.1", 2, 1)},
+          {.kind = Kind::kJoin, .join = with_copier(test::node_at("10.0.0.1"))},
           {.kind = Kind::kHeartbeat, .sent_ns = 5},
           {.kind = Kind::kStopping, .round = 2, .text = "{\"kind\": 1}"},
           {.kind = Kind::kReport, .round = 2, .text = "report"},
           {.kind = Kind::kReady, .round = 3},
+          {.kind = Kind::kReady, .round = 3, .keeps = {{"a token", 0}, {"another", 65'535}}},
           {.kind = Kind::kLeave},
           {.kind = Kind::kAsk, .asker = 3},
           {.kind = Kind::kAnswer, .text = "status", .asker = 3},
@@ -81,7 +88,8 @@ TEST(LauncherMessage, RefusesARecordThatIsOutOfRange) {
            [](JoinRecord& record) { record.workers = 0; }, [](JoinRecord& record) { record.address = "a.name"; },
            [](JoinRecord& record) { record.store_port = 65'536; }, [](JoinRecord& record) { record.node_rank = -1; },
            [](JoinRecord& record) { record.max_nodes = 1, record.min_nodes = 2; },
-           [](JoinRecord& record) { record.token.clear(); },
+           [](JoinRecord& record) { record.token.clear(); }, [](JoinRecord& record) { record.copy_port = 65'536; },
+           [](JoinRecord& record) { record.copy_port = -1; },
            [](JoinRecord& record) { record.node.assign(2000, 'x'); }}) {
     JoinRecord record = test::node_at("10.0.0.1");
     change(record);
@@ -98,6 +106,15 @@ TEST(LauncherMessage, RefusesSuccessorsThatCannotBe) {
   for (const auto& successors : std::vector<std::vector<Successor>>{{good, good}, {of_no_port}, many}) {
     EXPECT_FALSE(launcher_message_from_json(to_json({.kind = Kind::kSpare, .successors = successors})));
   }
+}
+
+TEST(LauncherMessage, RefusesCopiesOfNodesThatCannotBe) {
+  for (const auto& keeps :
+       std::vector<std::vector<FileOwner>>{{{"", 0}}, {{"a", -1}}, {Member::kMostInherited + 1, FileOwner{"a", 0}}}) {
+    EXPECT_FALSE(launcher_message_from_json(to_json({.kind = Kind::kReady, .round = 1, .keeps = keeps})));
+  }
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": 1, "keeps": 5})"));
+  EXPECT_FALSE(launcher_message_from_json(R"({"kind": "ready", "round": 1, "keeps": [["a", 0]]})"));
 }
 
 TEST(EncodedMessage, IsWhatEachWouldHaveBeenToldAlone) {

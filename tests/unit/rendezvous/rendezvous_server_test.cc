@@ -186,12 +186,12 @@ TEST(RendezvousServer, ClosesWhoSpeaksNonsense) {
   const std::string hello = Handshake(Handshake::Side::kLauncher, "", random_nonce()).take_output();
   EXPECT_NE(answer_to(hello + "\x7f\xff\xff\xff").find("the limit is 262144"), std::string::npos);
   EXPECT_NE(answer_to(hello + std::string("\0\0\0\2{}", 6)).find("an invalid message"), std::string::npos);
-  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/7 ")) << "the other end can say which version this is";
+  EXPECT_TRUE(answer_to("lrun-job/9\n").starts_with("lrun-job/8 ")) << "the other end can say which version this is";
   EXPECT_EQ(answer_to("lrun-job/" + std::string(1000, 'x')), "") << "a line without an end";
   EXPECT_EQ(answer_to("GET / HTTP/1.1\r\n"), "") << "neither a launcher nor a client of the store";
 }
 
-TEST(RendezvousServer, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/7", 50ms), ""); }
+TEST(RendezvousServer, ClosesWhoDoesNotSayAnything) { EXPECT_EQ(answer_to("lrun-job/8", 50ms), ""); }
 
 TEST(RendezvousServer, IsNotLookedForWhereSomethingElseAnswers) {
   PatientLoop patient;

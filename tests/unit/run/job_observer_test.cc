@@ -179,7 +179,7 @@ TEST_F(JobObserverTest, ALossWhileWorkersStopForAnotherReasonIsANote) {
 TEST_F(JobObserverTest, ALossBetweenTwoRoundsIsANoteOnly) {
   fail_here();
   others().over(merge_reports({job.reported}));
-  observer().ready({});
+  observer().ready({}, {});
   EXPECT_TRUE(observer().waits_to_begin());
   others().lost("n2", "silence", 7, "");
   EXPECT_THAT(notes, ElementsAre(HasSubstr("node n2 is lost")));
@@ -226,7 +226,7 @@ TEST_F(JobObserverTest, ARoundBeginsWhenThisNodeIsReady) {
   EXPECT_EQ(begun, 0) << "the workers of the last round run";
   fail_here();
   others().over(merge_reports({job.reported}));
-  observer().ready({.used = 1, .in_a_row = 1, .last = {}});
+  observer().ready({.used = 1, .in_a_row = 1, .last = {}}, {});
   EXPECT_EQ(job.calls.back(), "ready 1");
   others().begun(membership_of(2, 1, 1));
   EXPECT_EQ(begun, 1);

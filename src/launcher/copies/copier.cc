@@ -1,0 +1,177 @@
+// In: a node's folder in memory, and orders of its launcher. Out: a child process that copies files between nodes. Made
+// by run_in_job().
+#include "copies/copier.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/event_loop.h"
+#include "base/sha256.h"
+#include "copies/copy_fetcher.h"
+#include "copies/copy_keeper.h"
+#include "copies/copy_sender.h"
+#include "process/fork_child.h"
+#include "process/guard.h"
+#include "process/process_title.h"
+#include "rendezvous/handshake.h"
+
+namespace lrun::launcher {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{256} << 10U;  // of an order, or of news
+constexpr Duration kEndLimit(1000);
+
+enum class Received { kMessage, kNothing, kEnd };
+
+Received receive(int channel, std::string& message) {
+  message.resize(kMostBytes);
+  const ssize_t count = ::recv(channel, message.data(), message.size(), MSG_DONTWAIT);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return Received::kNothing;
+  if (count <= 0) return Received::kEnd;
+  message.resize(static_cast<std::size_t>(count));
+  return Received::kMessage;
+}
+
+/// A launcher that does not read is stopped, and so is this node's part in the job.
+void send(int channel, const std::string& message) {
+  (void)::send(channel, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/// The child's side.
+class Copier {
+ public:
+  Copier(int listener, int channel, const CopierProcess::Facts& facts, const std::string& key)
+      : channel_(channel),
+        sender_(loop_, {facts.outer, facts.folder, facts.token, facts.secret},
+                [this](const std::string& line) { say({.refusal = line}); }),
+        keeper_(loop_, listener, {facts.outer, facts.most_bytes, key + facts.secret},
+                [this](const std::vector<FileOwner>& owners) { say({.keeps = owners}); }),
+        fetcher_(loop_, {facts.outer, facts.folder, facts.secret}) {
+    orders_ = loop_.on_readable(channel_, [this] { read(); });
+  }
+
+  void run() { loop_.run(); }
+
+ private:
+  void say(CopierNews news) const {
+    news.round = round_;
+    send(channel_, to_json(news));
+  }
+
+  void read() {
+    std::string message;
+    const Received received = receive(channel_, message);
+    if (received == Received::kEnd) return loop_.stop();
+    if (received == Received::kNothing) return;
+    const std::optional<CopierOrder> order = copier_order_from_json(message);
+    if (!order) return;
+    round_ = order->round;
+    const Member& self = order->self;
+    keeper_.enter(self.keeps_for);
+    sender_.enter({self.neighbour, self.neighbour_port, self.neighbour_key});
+    // Files of the round before must not come any more.
+    fetcher_.fetch(self.inherits, [this](const std::vector<FetchedFiles>& all) { say({.fetched = all}); });
+  }
+
+  EventLoop loop_;
+  int channel_;
+  int round_ = 0;
+  CopySender sender_;
+  CopyKeeper keeper_;
+  CopyFetcher fetcher_;
+  EventLoop::Watch orders_;
+};
+
+/// A manager signals all processes of a job, and this one is to copy what workers save then. It ends with its launcher.
+void block_all_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
+/// Of a copier that was killed.
+void remove_copies_in(const std::string& outer) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(outer, ignored)) {
+    if (entry.path().filename().native().starts_with(kCopyPrefix)) std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
+int run_copier(int listener, int channel, const CopierProcess::Facts& facts, const std::string& key) {
+  block_all_signals();
+  ::prctl(PR_SET_NAME, kCopierName);
+  set_process_title(std::string(kCopierName) + " of " + facts.of);
+  try {
+    remove_copies_in(facts.outer);
+    Copier(listener, channel, facts, key).run();
+  } catch (const std::exception&) {  // its launcher sees the end
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+CopierProcess::CopierProcess(Facts facts) : facts_(std::move(facts)), key_(in_hexadecimal(sha256(random_nonce()))) {
+  listener_ = open_listening_socket(facts_.reach, 0, facts_.address);
+  port_ = port_of_socket(listener_.get());
+  open_channel();
+}
+
+void CopierProcess::open_channel() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw std::system_error(errno, std::generic_category(), "socketpair");
+  }
+  channel_ = Fd(ends[0]);
+  theirs_ = Fd(ends[1]);
+}
+
+void CopierProcess::start() {
+  if (child_) open_channel();
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  std::vector<int> kept{listener_.get(), theirs_.get()};
+  std::sort(kept.begin(), kept.end());
+  SpawnResult result =
+      fork_child({.function = [this] { return run_copier(listener_.get(), theirs_.get(), facts_, key_); },
+                  .standard_input = null.get(),
+                  .standard_output = null.get(),
+                  .standard_error = null.get(),
+                  .descriptors = kept});
+  theirs_.reset();
+  if (!result.ok()) throw std::system_error(result.error_number, std::generic_category(), "no process");
+  child_ = std::move(result.child);
+  if (child_->poll_fd() >= 0) return;
+  child_->signal(SIGKILL);  // its number may be another's by the time that it is signalled
+  throw std::system_error(ENOSYS, std::generic_category(), "pidfd_open");
+}
+
+CopierProcess::~CopierProcess() {
+  if (!child_) return;
+  child_->signal(SIGKILL);
+  (void)child_->wait_until_ended(kEndLimit);
+  try {
+    (void)child_->try_wait();
+  } catch (const std::system_error&) {  // it was reaped with the orphans
+  }
+}
+
+void CopierProcess::tell(const CopierOrder& order) const { send(channel_.get(), to_json(order)); }
+
+std::optional<CopierNews> CopierProcess::next_news(bool& has_ended) const {
+  std::string message;
+  const Received received = receive(channel_.get(), message);
+  has_ended = received == Received::kEnd;
+  return received == Received::kMessage ? copier_news_from_json(message) : std::nullopt;
+}
+
+}  // namespace lrun::launcher
