@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # soak: long runs by hand. soak [alone | caches [ROUNDS [SEED]] | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
-# kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
+# hosts [SCHEDULES [SEED]] | kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
 # valgrind [COUNT [SEED]]]; without a part all of them.
 
 # Where many files are one unit, an #include that one of them lacks is not missed.
@@ -165,6 +165,16 @@ soak_caches() {
   "$LRUN_PROGRAMS_PYTHON" -W ignore tests/faults/shared_caches.py --rounds "$rounds" --seed "$seed" --lrun build/dev/lrun
 }
 
+# Hosts of the lab that are lost, whose replacements go on from what the workers there had saved in memory.
+soak_hosts() {
+  local schedules=${1:-100} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun
+  may_have_lab "./dev soak hosts $schedules $seed" || return 0
+  need_lab_packages
+  stage "$schedules jobs that lose hosts with a state in memory, 6 s each, seed $seed"
+  python3 tests/faults/lost_hosts.py --schedules "$schedules" --seed "$seed" --lrun build/dev/lrun --keep build/lost_hosts
+}
+
 # Two of four workers of examples/resume.py are killed every 15 seconds.
 soak_kills() {
   local minutes=${1:-60} seed=${2:-$(date +%s)}
@@ -230,6 +240,7 @@ dev_soak() {
       soak_faults
       soak_elastic
       soak_caches
+      soak_hosts
       soak_kills
       soak_launches
       soak_programs
@@ -240,7 +251,7 @@ dev_soak() {
       soak_libtorch
       soak_repeat
       ;;
-    alone | caches | chroot | conformance | elastic | faults | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, caches, chroot, conformance, elastic, faults, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
+    alone | caches | chroot | conformance | elastic | faults | hosts | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, caches, chroot, conformance, elastic, faults, hosts, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
   esac
 }
