@@ -52,7 +52,7 @@ class Copier {
   Copier(int listener, int channel, const CopierProcess::Facts& facts, const std::string& key)
       : channel_(channel),
         sender_(loop_, {facts.outer, facts.folder, facts.token, facts.secret},
-                [this](const std::string& line) { say({.refusal = line}); }),
+                [this](const std::string& why) { say({.refusal = why}); }),
         keeper_(loop_, listener, {facts.outer, facts.most_bytes, key + facts.secret},
                 [this](const std::vector<FileOwner>& owners) { say({.keeps = owners}); }),
         fetcher_(loop_, {facts.outer, facts.folder, facts.secret}) {

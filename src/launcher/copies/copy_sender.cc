@@ -31,7 +31,7 @@ constexpr unsigned kMostBytesASecond = 500'000'000;
 
 }  // namespace
 
-CopySender::CopySender(EventLoop& loop, Facts facts, std::function<void(const std::string& line)> warn)
+CopySender::CopySender(EventLoop& loop, Facts facts, std::function<void(const std::string& why)> warn)
     : loop_(loop),
       facts_(std::move(facts)),
       warn_(std::move(warn)),

@@ -68,7 +68,7 @@ class CopySender {
   Duration until_closed_;         ///< to the next look at files that are being written
   Duration pause_;                ///< before the next attempt to connect
   EventLoop::Timer look_;
-  EventLoop::Timer later_look_;
+  EventLoop::Timer later_look_;  ///< the one at files that are being written
   EventLoop::Timer again_;
 };
 
