@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/event_loop.h"
-#include "base/sha256.h"
 #include "copies/copy_fetcher.h"
 #include "copies/copy_keeper.h"
 #include "copies/copy_sender.h"
@@ -121,7 +120,7 @@ int run_copier(int listener, int channel, const CopierProcess::Facts& facts, con
 
 }  // namespace
 
-CopierProcess::CopierProcess(Facts facts) : facts_(std::move(facts)), key_(in_hexadecimal(sha256(random_nonce()))) {
+CopierProcess::CopierProcess(Facts facts) : facts_(std::move(facts)), key_(random_secret()) {
   listener_ = open_listening_socket(facts_.reach, 0, facts_.address);
   port_ = port_of_socket(listener_.get());
   open_channel();

@@ -50,10 +50,8 @@ void ReceivedFiles::note_error() {
 }
 
 void ReceivedFiles::begin_file(const CopyMessage& file) {
-  coming_ = file;
   if (staged_.empty()) make_folders();
-  staged_.push_back(
-      {.path = file.text, .staged_as = staging_ + '/' + std::to_string(staged_.size()), .time_ns = file.time_ns});
+  staged_.push_back({.file = file, .staged_as = staging_ + '/' + std::to_string(staged_.size())});
   file_ = Fd(::open(staged_.back().staged_as.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file_) note_error();
 }
@@ -69,34 +67,35 @@ void ReceivedFiles::add(std::string_view content) {
 
 /// Programs look for the newest file by its time, so a copy has that of the file.
 void ReceivedFiles::end_file(bool is_valid) {
-  if (!file_ || !is_valid || staged_.back().bytes != coming_.number) {
+  if (!file_ || !is_valid || staged_.back().bytes != staged_.back().file.number) {
     if (!staged_.empty()) staged_.back().counts = false;
     file_.reset();
     return;
   }
-  const timespec time{coming_.time_ns / kNanosecondsPerSecond, coming_.time_ns % kNanosecondsPerSecond};
+  const CopyMessage& file = staged_.back().file;
+  const timespec time{file.time_ns / kNanosecondsPerSecond, file.time_ns % kNanosecondsPerSecond};
   const timespec times[] = {time, time};
   ::futimens(file_.get(), times);
-  ::fchmod(file_.get(), coming_.mode & (S_IRWXU | S_IRWXG | S_IRWXO));
+  ::fchmod(file_.get(), file.mode & (S_IRWXU | S_IRWXG | S_IRWXO));
   file_.reset();
 }
 
 /// Also one that has come, and was not committed.
 void ReceivedFiles::gone(const std::string& path) {
-  for (Staged& file : staged_) {
-    if (!file.counts || file.path != path) continue;
-    file.counts = false;
-    staged_bytes_ -= file.bytes;
+  for (Staged& staged : staged_) {
+    if (!staged.counts || staged.file.text != path) continue;
+    staged.counts = false;
+    staged_bytes_ -= staged.bytes;
   }
-  if (files_.contains(path)) gone_.push_back(path);
+  if (files_.contains(path)) gone_.insert(path);
 }
 
-bool ReceivedFiles::put(const Staged& file) const {
-  const std::string target = folder_ + '/' + file.path;
-  if (::rename(file.staged_as.c_str(), target.c_str()) == 0) return true;
+bool ReceivedFiles::put(const Staged& staged) const {
+  const std::string target = folder_ + '/' + staged.file.text;
+  if (::rename(staged.staged_as.c_str(), target.c_str()) == 0) return true;
   if (errno != ENOENT) return false;
   make_folders_of(target);
-  return ::rename(file.staged_as.c_str(), target.c_str()) == 0;
+  return ::rename(staged.staged_as.c_str(), target.c_str()) == 0;
 }
 
 void ReceivedFiles::forget(const std::string& path) {
@@ -108,7 +107,7 @@ void ReceivedFiles::forget(const std::string& path) {
 
 std::set<std::string> ReceivedFiles::staged_paths() const {
   std::set<std::string> paths;
-  for (const Staged& file : staged_) paths.insert(file.path);
+  for (const Staged& staged : staged_) paths.insert(staged.file.text);
   return paths;
 }
 
@@ -116,8 +115,7 @@ std::uint64_t ReceivedFiles::bytes_after(bool is_all) const {
   const std::set<std::string> coming = staged_paths();
   std::uint64_t bytes = staged_bytes_;
   for (const auto& [path, size] : files_) {
-    const bool is_gone = is_all || std::find(gone_.begin(), gone_.end(), path) != gone_.end();
-    if (!is_gone && !coming.contains(path)) bytes += size;
+    if (!is_all && !gone_.contains(path) && !coming.contains(path)) bytes += size;
   }
   return bytes;
 }
@@ -131,12 +129,12 @@ int ReceivedFiles::commit(bool is_all) {
   }
   const std::set<std::string> coming = is_all ? staged_paths() : std::set<std::string>();
   for (const auto& [path, bytes] : files_) {
-    if (is_all && !coming.contains(path)) gone_.push_back(path);
+    if (is_all && !coming.contains(path)) gone_.insert(path);
   }
   remove_gone();
   const int error = put_all();
   if (error != 0) {  // a part is there: neither the old state nor the new one
-    for (const auto& [path, bytes] : files_) gone_.push_back(path);
+    for (const auto& [path, bytes] : files_) gone_.insert(path);
     remove_gone();
   }
   discard();
@@ -144,20 +142,20 @@ int ReceivedFiles::commit(bool is_all) {
 }
 
 bool ReceivedFiles::is_any_there() const {
-  return std::any_of(staged_.begin(), staged_.end(), [this](const Staged& file) {
+  return std::any_of(staged_.begin(), staged_.end(), [this](const Staged& staged) {
     struct stat status {};
-    return file.counts && ::lstat((folder_ + '/' + file.path).c_str(), &status) == 0;
+    return staged.counts && ::lstat((folder_ + '/' + staged.file.text).c_str(), &status) == 0;
   });
 }
 
 int ReceivedFiles::put_all() {
-  for (const Staged& file : staged_) {
-    if (!file.counts) continue;
-    if (!put(file)) return errno;
-    forget(file.path);
-    files_.emplace(file.path, file.bytes);
-    bytes_ += file.bytes;
-    newest_ns_ = std::max(newest_ns_, file.time_ns);
+  for (const Staged& staged : staged_) {
+    if (!staged.counts) continue;
+    if (!put(staged)) return errno;
+    forget(staged.file.text);
+    files_.emplace(staged.file.text, staged.bytes);
+    bytes_ += staged.bytes;
+    newest_ns_ = std::max(newest_ns_, staged.file.time_ns);
   }
   return 0;
 }
@@ -174,7 +172,7 @@ void ReceivedFiles::remove_gone() {
 
 void ReceivedFiles::discard() {
   file_.reset();
-  for (const Staged& file : staged_) ::unlink(file.staged_as.c_str());
+  for (const Staged& staged : staged_) ::unlink(staged.staged_as.c_str());
   staged_.clear();
   gone_.clear();
   staged_bytes_ = 0;

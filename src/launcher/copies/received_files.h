@@ -60,10 +60,9 @@ class ReceivedFiles {
 
  private:
   struct Staged {
-    std::string path;
+    CopyMessage file;
     std::string staged_as;
-    std::uint64_t bytes = 0;
-    std::int64_t time_ns = 0;
+    std::uint64_t bytes = 0;  ///< that have come
     bool counts = true;
   };
 
@@ -81,9 +80,8 @@ class ReceivedFiles {
   Existing existing_;
   std::map<std::string, std::uint64_t> files_;  ///< bytes of those that count, by path
   std::vector<Staged> staged_;
-  std::vector<std::string> gone_;
+  std::set<std::string> gone_;
   Fd file_;  ///< that is coming; the last one of staged_
-  CopyMessage coming_;
   std::uint64_t bytes_ = 0;
   std::uint64_t staged_bytes_ = 0;
   std::int64_t newest_ns_ = 0;

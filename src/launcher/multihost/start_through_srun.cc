@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/nearest.h"
-#include "base/sha256.h"
 #include "base/shell_words.h"
 #include "base/user_error.h"
 #include "cluster/slurm.h"
@@ -66,7 +65,7 @@ int start_through_srun(int nodes, const std::vector<std::string>& argv, const La
   sink.note(fmt::format("srun starts lrun on {} of {}", counted(nodes, "node"), allocation.source));
   const std::vector<std::string> command = srun_command(step, launcher, request.standard_input);
   if (request.verbosity > 1) sink.note("srun is started with: " + shell_line(command));
-  const WatchedStep watched_step{.token = in_hexadecimal(sha256(random_nonce())),
+  const WatchedStep watched_step{.token = random_secret(),
                                  .launcher = launcher.front(),
                                  .needs_all = !step.outlives_nodes && passes_environment(environment)};
   ::setenv("LRUN_OUTCOME_TOKEN", watched_step.token.c_str(), 1);

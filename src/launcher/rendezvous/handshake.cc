@@ -155,4 +155,6 @@ std::string random_nonce() {
   return nonce;
 }
 
+std::string random_secret() { return in_hexadecimal(sha256(random_nonce())); }
+
 }  // namespace lrun::launcher

@@ -87,4 +87,8 @@ std::string lone_job_handshake(const std::string& name);
 /// \throws std::system_error  the kernel has none.
 std::string random_nonce();
 
+/// A secret that nobody can guess, of 64 hexadecimal digits.
+/// \throws std::system_error  the kernel has no random bytes.
+std::string random_secret();
+
 }  // namespace lrun::launcher

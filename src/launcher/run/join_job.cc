@@ -365,7 +365,7 @@ std::string job_secret(const Environment& environment) { return environment.get(
 
 std::string job_secret_or_new(const Environment& environment) {
   const std::string secret = job_secret(environment);
-  return secret.empty() ? in_hexadecimal(sha256(random_nonce())) : secret;
+  return secret.empty() ? random_secret() : secret;
 }
 
 std::string outcome_token(const Environment& environment) { return environment.get(kOutcomeToken).value_or(""); }
