@@ -10,9 +10,10 @@ namespace lrun::inline core {
 
 /// The progress of one worker.
 struct Progress {
-  std::uint64_t steps = 0;           ///< training steps so far; 0: none reported
-  std::int64_t steady_ns = 0;        ///< when it reported the last one, on the machine's steady clock
-  std::int64_t first_steady_ns = 0;  ///< when it reported the first one
+  std::uint64_t steps = 0;                ///< training steps so far; 0: none reported
+  std::int64_t steady_ns = 0;             ///< when it reported the last one, on the machine's steady clock
+  std::int64_t first_steady_ns = 0;       ///< when it reported the first one
+  std::int64_t checkpoint_steady_ns = 0;  ///< when it had written the last checkpoint; 0: none reported
 
   bool operator==(const Progress&) const = default;
 };
@@ -35,7 +36,8 @@ class ProgressBoard {
   Fd memory_;
 };
 
-/// The worker's side: reports one step with one small write. Does nothing without a launcher that asks for it.
+/// The worker's side: reports a step or a checkpoint with one small write each. Does nothing without a launcher that
+/// asks for it.
 class ProgressReporter {
  public:
   /// \param variable  the value of LRUN_PROGRESS_FD; nullptr: none. A descriptor that is not such memory is left alone.
@@ -43,6 +45,8 @@ class ProgressReporter {
 
   /// A step is done. Never fails and never waits.
   void step();
+  /// A checkpoint is written that the next attempt finds. Never fails and never waits. Also of a reporter of its own.
+  void checkpoint();
 
  private:
   Fd memory_;

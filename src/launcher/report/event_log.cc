@@ -150,6 +150,15 @@ void EventLog::worker_ended(const FailureRecord& record) {
   if (file_) write("worker_ended", to_json(record));
 }
 
+void EventLog::checkpoints_found(int attempt, std::int64_t kept_ns, std::int64_t in_memory_ns) {
+  if (!file_ || std::max(kept_ns, in_memory_ns) == 0) return;
+  constexpr double kNanosecondsPerSecond = 1e9;
+  nlohmann::json fields{{"attempt", attempt}};
+  if (kept_ns > 0) fields["written"] = static_cast<double>(kept_ns) / kNanosecondsPerSecond;
+  if (in_memory_ns > 0) fields["written_in_memory"] = static_cast<double>(in_memory_ns) / kNanosecondsPerSecond;
+  write("checkpoints_found", fields.dump());
+}
+
 void EventLog::settling(int rank, Duration moment) {
   if (file_) write("settling", fmt::format(R"({{"rank":{},"moment_ms":{}}})", rank, moment.count()));
 }

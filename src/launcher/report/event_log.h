@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -54,6 +55,9 @@ class EventLog {
   /// `cpu_percent`. Those that were not measured are left out.
   void used(int attempt, const std::vector<WorkerStatus>& workers);
   void worker_ended(const FailureRecord& record);
+  /// An attempt is over, and its newest checkpoints were written then, in nanoseconds of the wall clock; 0: none is
+  /// known. `in_memory_ns`: of one that is gone with the run.
+  void checkpoints_found(int attempt, std::int64_t kept_ns, std::int64_t in_memory_ns);
   void settling(int rank, Duration moment);
   /// `cause` is the worker to blame so far, or nullptr.
   void stopping(const RunEnd& end, const FailureRecord* cause, int others);

@@ -113,9 +113,9 @@ void end_worker(Timeline& timeline, const Json& event, std::string_view line, in
   }
 }
 
-void add_milestone(Timeline& timeline, const Json& event, const std::string& what, int order) {
+void add_milestone(Timeline& timeline, const Json& event, std::string_view what, int order) {
   WorkerSpan* const worker = find_worker(timeline, event.at("rank").get<int>(), event.at("attempt").get<int>());
-  if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), what, order});
+  if (worker != nullptr) worker->milestones.push_back({time_of(timeline, event), std::string(what), order});
 }
 
 void add_usage(Timeline& timeline, const Json& event) {
@@ -131,6 +131,21 @@ void add_usage(Timeline& timeline, const Json& event) {
     worker->usage.push_back(sample);
     worker->peak_memory_kib = std::max(worker->peak_memory_kib, sample.memory_kib);
   }
+}
+
+/// Files have the time of the clock as it is when they are written.
+void add_checkpoints(Timeline& timeline, const Json& event, int order) {
+  if (timeline.workers.empty()) return;
+  const std::int64_t clock_ahead = clock_time_of(event) - time_of(timeline, event);
+  const auto time_in = [&](const char* name) {
+    const std::int64_t ms = in_milliseconds(event.value(name, 0.0));
+    return ms == 0 ? 0 : ms - clock_ahead;
+  };
+  const CheckpointTimes times{timeline.workers.back().round, time_in("written"), time_in("written_in_memory")};
+  timeline.checkpoints.push_back(times);
+  const std::int64_t newest = std::max(times.kept_ms, times.in_memory_ms);
+  const char* const what = newest == times.kept_ms ? "newest checkpoint" : "newest checkpoint, in memory";
+  if (newest >= timeline.started_ms) timeline.marks.push_back({newest, what, order});
 }
 
 /// The reason of the end; empty where a worker failed, whose end is an entry of its own. The event holds no limits.
@@ -184,19 +199,22 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
   } else if (name == "attempt_started") {
     add_workers(timeline, event, event.at("attempt").get<int>(), order);
   } else if (name == "worker_connected") {
-    add_milestone(timeline, event, "connected to the store", order);
+    add_milestone(timeline, event, kConnectedToStore, order);
   } else if (name == "first_step") {
-    add_milestone(timeline, event, "first step", order);
+    add_milestone(timeline, event, kFirstStep, order);
   } else if (name == "usage") {
     add_usage(timeline, event);
   } else if (name == "worker_ended") {
     end_worker(timeline, event, line, order);
+  } else if (name == "checkpoints_found") {
+    add_checkpoints(timeline, event, order);
   } else if (name == "run_ended") {
     timeline.ended_ms = time_of(timeline, event);
     timeline.reason = words_of_reason(event.at("reason").get<std::string>());
     timeline.exit_code = event.at("exit_code").get<int>();
     timeline.culprit = json_integer(event.value("rank", Json(-1)));
   } else {
+    if (name == "stopping") timeline.stops_ms.push_back(time_of(timeline, event));
     const std::string words = mark_text(name, event);
     if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
   }
@@ -221,6 +239,8 @@ void add_part(Timeline& all, Timeline part, int order) {
     for (Milestone& milestone : worker.milestones) milestone.order += order;
     all.workers.push_back(std::move(worker));
   }
+  all.stops_ms.insert(all.stops_ms.end(), part.stops_ms.begin(), part.stops_ms.end());
+  all.checkpoints.insert(all.checkpoints.end(), part.checkpoints.begin(), part.checkpoints.end());
   std::map<std::string, int> told;
   for (const Milestone& mark : all.marks) ++told[mark.what];
   for (Milestone& mark : part.marks) {

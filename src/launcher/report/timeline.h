@@ -11,6 +11,9 @@
 
 namespace lrun::launcher {
 
+inline constexpr std::string_view kConnectedToStore = "connected to the store";
+inline constexpr std::string_view kFirstStep = "first step";
+
 /// Something that a worker reached, once: 'connected to the store', 'first output', 'first step'.
 struct Milestone {
   std::int64_t ms = 0;  ///< since the epoch
@@ -55,6 +58,15 @@ struct WorkerSpan {
   bool operator==(const WorkerSpan&) const = default;
 };
 
+/// When the newest checkpoints were written that a round of workers has left; 0: none is known.
+struct CheckpointTimes {
+  int round = 0;
+  std::int64_t kept_ms = 0;
+  std::int64_t in_memory_ms = 0;  ///< in LRUN_MEMORY_DIR, which is gone after the run
+
+  bool operator==(const CheckpointTimes&) const = default;
+};
+
 /// The events of a run with their times, from its events.jsonl. Times are by the clock as it was when the run began:
 /// they do not change when the clock was set meanwhile.
 struct Timeline {
@@ -64,17 +76,20 @@ struct Timeline {
   std::size_t command_line_bytes = 0;     ///< of one that was too long to be kept, else 0
   std::string folder;                     ///< in which that was typed
   std::string strategy;
-  std::string plan;    ///< as --dry-run shows it; empty: an older lrun did not tell
-  int world_size = 0;  ///< 0: a head does not know it
-  std::int64_t started_ms = 0;
+  std::string plan;                    ///< as --dry-run shows it; empty: an older lrun did not tell
+  int world_size = 0;                  ///< 0: a head does not know it
+  std::int64_t launched_ms = 0;        ///< when its first launcher began; 0: not known. Not part of the events
+  std::int64_t started_ms = 0;         ///< when its first workers were started
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
   std::int64_t ended_ms = 0;           ///< 0: it has no end
   std::int64_t now_ms = 0;             ///< of a run that goes on: when it was looked at; else 0
   std::string reason;                  ///< 'succeeded', 'worker failed', …; empty without an end
   int exit_code = 0;
-  int culprit = -1;                 ///< the rank to blame for the end; -1: none
-  std::vector<WorkerSpan> workers;  ///< by round, then as they were started
-  std::vector<Milestone> marks;     ///< of the whole run: 'stopping 3 workers', 'restart 1'
+  int culprit = -1;                               ///< the rank to blame for the end; -1: none
+  std::vector<WorkerSpan> workers;                ///< by round, then as they were started
+  std::vector<Milestone> marks;                   ///< of the whole run: 'stopping 3 workers', 'restart 1'
+  std::vector<std::int64_t> stops_ms = {};        ///< when lrun began to stop workers, in any order
+  std::vector<CheckpointTimes> checkpoints = {};  ///< as the launchers found them, in any order
 
   /// The time that a picture must reach: the end, or the last thing known.
   [[nodiscard]] std::int64_t last_ms() const;

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -20,7 +22,6 @@
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
 #include "run/clean_up.h"
-#include "run/newest_checkpoint.h"
 #include "run/preload.h"
 
 namespace lrun::launcher {
@@ -34,6 +35,7 @@ constexpr std::size_t kMostNodesNamed = Membership::kMostNamedNodes - 1;
 constexpr Duration kHouseworkDelay(10);
 // A file server that is busy may need it for some ten thousand files. The end of the run does not wait for it.
 constexpr Duration kCheckpointLimit(30'000);
+constexpr Duration kBriefCheckpointLimit(2'000);  // where nothing depends on it
 
 std::string waiting_text(const Membership& membership, bool of_ranks) {
   std::vector<std::string> others;
@@ -46,6 +48,23 @@ std::string waiting_text(const Membership& membership, bool of_ranks) {
   return of_ranks
              ? fmt::format("the worker of rank {} has ended; waiting for those of {}", membership.self.node_rank, names)
              : "the workers of this node have ended; waiting for those of " + names;
+}
+
+/// The path of a folder that holds something; empty: it does not, or there is none. (Memory keeps nobody waiting.)
+std::string path_in_use(const MemoryFolder& folder) {
+  std::error_code error;
+  if (!folder || std::filesystem::is_empty(folder.path(), error) || error) return {};
+  return folder.path();
+}
+
+/// When liblrun last said that a checkpoint is written, in nanoseconds of the wall clock; 0: it has not.
+std::int64_t told_checkpoint_ns(const Attempt& attempt) {
+  std::int64_t newest = 0;
+  for (std::size_t i = 0; i < attempt.processes().size(); ++i) {
+    newest = std::max(newest, attempt.progress(i).checkpoint_steady_ns);
+  }
+  if (newest == 0) return 0;
+  return newest + nanoseconds(std::chrono::system_clock::now()) - nanoseconds(steady_now());
 }
 
 /// The record of a worker that could not be started.
@@ -298,10 +317,10 @@ void AttemptLoop::stop(const Event& event, const RunEnd& end) {
   tell_supervisor(event);
 }
 
-/// Where no attempt may follow, nobody needs to know of checkpoints.
+/// A user who asks for the end does not wait for a file server.
 void AttemptLoop::tell_supervisor(const Event& event) {
   attempt_->supervisor().handle(event);
-  if (checkpoint_look_ && attempt_->supervisor().state().unwanted) attempt_left(0);
+  if (checkpoint_look_ && attempt_->supervisor().state().unwanted) attempt_left({});
 }
 
 void AttemptLoop::guard_died() {
@@ -326,27 +345,28 @@ void AttemptLoop::attempt_over() {
     warn_of_program_left(run_, *attempt_);
   }
   if (job_ && !succeeded) (void)clean_up();
-  const std::string& checkpoints = run_.plan.checkpoint_path.value;
-  const bool may_restart =
-      outcome.end.may_be_repeated() && run_.plan.max_restarts.value > 0 && !attempt_->supervisor().state().unwanted;
-  if (checkpoints.empty() || !may_restart) return attempt_left(0);
+  if (succeeded || guard_died_) return attempt_left({});
+  const std::string& pattern = run_.plan.checkpoint_path.value;
+  const std::string memory = path_in_use(run_.guard.memory());
+  if (pattern.empty() && memory.empty()) return attempt_left({});
   const FileSet own = files_of_lrun(run_.record.folders());
-  const std::string memory = run_.guard.memory() ? run_.guard.memory().path() : std::string();
+  const bool decides = !pattern.empty() && outcome.end.may_be_repeated() && run_.plan.max_restarts.value > 0 &&
+                       !attempt_->supervisor().state().unwanted;
   checkpoint_look_.emplace(
-      run_.loop,
-      [&] {
-        const std::int64_t in_memory = memory.empty() ? 0 : newest_checkpoint_ns(memory, {});
-        return std::to_string(std::max(in_memory, newest_checkpoint_ns(checkpoints, own)));
-      },
-      kCheckpointLimit,
-      [this](const ChildAnswer& answer) {
-        attempt_left(checkpoint_ns_from(answer, run_.plan.checkpoint_path.value, run_.sink));
+      run_.loop, [&] { return look_for_checkpoints(pattern, own, memory); },
+      decides ? kCheckpointLimit : kBriefCheckpointLimit,
+      [this, decides](const ChildAnswer& answer) {
+        if (decides) warn_of_no_look(answer, run_.plan.checkpoint_path.value, run_.sink);
+        attempt_left(checkpoints_from(answer));
       });
 }
 
-/// The attempt is over, and what it has left is known. \param checkpoint_ns  as in Verdict
-void AttemptLoop::attempt_left(std::int64_t checkpoint_ns) {
+/// The attempt is over, and what it has left is known.
+void AttemptLoop::attempt_left(const NewestCheckpoints& found) {
   checkpoint_look_.reset();
+  run_.record.events().checkpoints_found(attempt_->membership().attempt,
+                                         std::max(found.kept_ns, told_checkpoint_ns(*attempt_)), found.in_memory_ns);
+  const std::int64_t checkpoint_ns = run_.plan.checkpoint_path.given() ? found.newest_ns() : 0;
   const RunOutcome outcome = attempt_->supervisor().outcome();
   if (!job_) {
     Verdict verdict = judge(outcome.end, outcome.records, outcome.places);

@@ -19,6 +19,7 @@
 #include "run/hang_monitor.h"
 #include "run/job_observer.h"
 #include "run/memory_copies.h"
+#include "run/newest_checkpoint.h"
 #include "run/rank_look.h"
 #include "run/restarts.h"
 #include "run/run_ending.h"
@@ -104,7 +105,7 @@ class AttemptLoop {
   void start_failed_later(const StartFailure& failure);
   void attempt_not_started(const StartFailure& failure, int number, bool is_first);
   void attempt_over();
-  void attempt_left(std::int64_t checkpoint_ns);
+  void attempt_left(const NewestCheckpoints& found);
   void tell_supervisor(const Event& event);
   void attempt_judged(const Verdict& verdict, bool final);
   void back_off(const Verdict& verdict);

@@ -83,12 +83,24 @@ std::int64_t newest_checkpoint_ns(const std::string& pattern, const FileSet& lef
   return search.newest_ns();
 }
 
-std::int64_t checkpoint_ns_from(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink) {
-  if (answer.end == ChildAnswer::End::kAnswered) return whole_number<std::int64_t>(answer.text).value_or(0);
+std::string look_for_checkpoints(const std::string& pattern, const FileSet& left_out, const std::string& memory) {
+  const std::int64_t in_memory = memory.empty() ? 0 : newest_checkpoint_ns(memory, {});
+  return fmt::format("{} {}", pattern.empty() ? 0 : newest_checkpoint_ns(pattern, left_out), in_memory);
+}
+
+NewestCheckpoints checkpoints_from(const ChildAnswer& answer) {
+  if (answer.end != ChildAnswer::End::kAnswered) return {};
+  const std::string_view text = answer.text;
+  const std::size_t space = std::min(text.find(' '), text.size());
+  return {whole_number<std::int64_t>(text.substr(0, space)).value_or(0),
+          whole_number<std::int64_t>(text.substr(std::min(space + 1, text.size()))).value_or(0)};
+}
+
+void warn_of_no_look(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink) {
+  if (answer.end == ChildAnswer::End::kAnswered) return;
   const char* const why = answer.end == ChildAnswer::End::kTimedOut ? "the file system does not answer in time"
                                                                     : "the process that was to look has failed";
   sink.warn(fmt::format("cannot look for checkpoints in '{}', so that the restart counts: {}", pattern, why));
-  return 0;
 }
 
 }  // namespace lrun::launcher

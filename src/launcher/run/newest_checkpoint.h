@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -28,8 +29,23 @@ FileSet files_of_lrun(const RunFolders& folders);
 /// \param left_out  does not count, with all that is in it
 std::int64_t newest_checkpoint_ns(const std::string& pattern, const FileSet& left_out);
 
-/// The time that a child process has found with newest_checkpoint_ns(); 0 where it gave no answer, of which `sink` gets
-/// a warning.
-std::int64_t checkpoint_ns_from(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink);
+/// When the newest checkpoints of a run were written, as newest_checkpoint_ns().
+struct NewestCheckpoints {
+  std::int64_t kept_ns = 0;       ///< where --checkpoint-path says
+  std::int64_t in_memory_ns = 0;  ///< in LRUN_MEMORY_DIR, which is gone after the run
+
+  [[nodiscard]] std::int64_t newest_ns() const { return std::max(kept_ns, in_memory_ns); }
+  bool operator==(const NewestCheckpoints&) const = default;
+};
+
+/// Both times as a child process finds them: '1700000000000000000 0'. \param pattern, left_out  as above
+/// \param memory  a folder. Either may be empty, where nothing is looked for.
+std::string look_for_checkpoints(const std::string& pattern, const FileSet& left_out, const std::string& memory);
+
+/// The times that the child has found. Both are 0 where it gave no answer.
+NewestCheckpoints checkpoints_from(const ChildAnswer& answer);
+
+/// Tells that a child gave no answer, since of that the restart counts.
+void warn_of_no_look(const ChildAnswer& answer, const std::string& pattern, MessageSink& sink);
 
 }  // namespace lrun::launcher

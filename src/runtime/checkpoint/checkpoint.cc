@@ -16,6 +16,7 @@ void write_checkpoint(const std::filesystem::path& path, std::string_view conten
   detail::CheckpointHeader header;
   header.step = step;
   detail::write_checkpoint_file(detail::replaceable_file(path), header, content);
+  detail::tell_checkpoint();
 }
 
 void require_checkpoint_path(const std::filesystem::path& path) {

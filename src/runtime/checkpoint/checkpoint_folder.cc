@@ -118,6 +118,7 @@ class CheckpointFolder::State {
 
   void write_whole(std::uint64_t step, const std::string& content) const {
     write_whole_checkpoint(folder, step, content);
+    detail::tell_checkpoint();
     detail::prune_checkpoints(folder, {CheckpointKind::kWhole, step, 0, 0}, 0, options.keep);
   }
 
@@ -147,6 +148,7 @@ class CheckpointFolder::State {
     header.kind = name.kind;
     header.part = 0;
     detail::write_checkpoint_file(folder / detail::spell(name), header, manifest_of(reports));
+    detail::tell_checkpoint();
     detail::prune_checkpoints(folder, name, header.parts, options.keep);
   }
 

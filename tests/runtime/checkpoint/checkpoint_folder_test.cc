@@ -10,6 +10,7 @@
 #include <set>
 #include <system_error>
 
+#include "process/progress.h"
 #include "runtime/support/thread_ranks.h"
 #include "support/temporary_folder.h"
 
@@ -240,6 +241,28 @@ class Memory {
  private:
   TemporaryFolder folder_;
 };
+
+TEST_P(CheckpointFolders, TellTheLauncherOfEachCheckpointThatIsKept) {
+  const TemporaryFolder place;
+  const Memory memory;
+  const ProgressBoard board(1);
+  ::setenv(kProgressVariable, ProgressBoard::variable(board.fd(), 0).c_str(), 1);
+  run_sessions(GetParam(), [&](Session& session) {
+    CheckpointFolder folder(session, place / "disk");
+    EXPECT_TRUE(folder.save_in_memory(8, "state of 8"));
+    session.barrier();
+    EXPECT_EQ(board.of(0).checkpoint_steady_ns, 0) << "that is gone with the run";
+    session.barrier();
+    folder.save(9, "state of 9");
+    folder.wait();
+    session.barrier();
+    EXPECT_GT(board.of(0).checkpoint_steady_ns, 0);
+  });
+  const std::int64_t of_folder = board.of(0).checkpoint_steady_ns;
+  write_checkpoint(place / "file", "state");
+  EXPECT_GT(board.of(0).checkpoint_steady_ns, of_folder);
+  ::unsetenv(kProgressVariable);
+}
 
 TEST_P(CheckpointFolders, GiveTheNewestOfMemoryAndDisk) {
   const TemporaryFolder place;

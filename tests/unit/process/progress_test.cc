@@ -22,6 +22,22 @@ TEST(Progress, TheLauncherSeesTheStepsOfEachWorker) {
   EXPECT_EQ(board.of(2), Progress{});
 }
 
+TEST(Progress, TheLauncherSeesWhenTheLastCheckpointWasWrittenWhateverStepsFollow) {
+  const ProgressBoard board(2);
+  const std::string place = ProgressBoard::variable(board.fd(), 1);
+  ProgressReporter steps(place.c_str());
+  steps.step();
+  ProgressReporter(place.c_str()).checkpoint();
+  const std::int64_t first = board.of(1).checkpoint_steady_ns;
+  EXPECT_GT(first, board.of(1).steady_ns);
+  steps.step();
+  EXPECT_EQ(board.of(1).checkpoint_steady_ns, first);
+  steps.checkpoint();
+  EXPECT_GT(board.of(1).checkpoint_steady_ns, first);
+  EXPECT_EQ(board.of(1).steps, 2U);
+  EXPECT_EQ(board.of(0), Progress{});
+}
+
 TEST(Progress, ADescriptorOfTheProgramsOwnIsLeftAlone) {
   char path[] = "/tmp/lrun-progress-test-XXXXXX";
   const Fd file(::mkstemp(path));
@@ -29,6 +45,7 @@ TEST(Progress, ADescriptorOfTheProgramsOwnIsLeftAlone) {
   ::unlink(path);
   ProgressReporter teller(ProgressBoard::variable(file.get(), 0).c_str());
   teller.step();
+  teller.checkpoint();
   EXPECT_EQ(::lseek(file.get(), 0, SEEK_END), 0) << "it wrote into a file that is not the launcher's";
 }
 
@@ -39,6 +56,7 @@ TEST(Progress, WhatIsNoPlaceIsIgnored) {
   }
   ProgressReporter none(nullptr);
   none.step();
+  none.checkpoint();
   EXPECT_EQ(ProgressBoard().of(0), Progress{});
 }
 

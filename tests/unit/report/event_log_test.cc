@@ -66,6 +66,20 @@ TEST_F(EventLogTest, TellsWhatAllMeasuredRanksUsedInOneLine) {
   EXPECT_FALSE(std::getline(file, line)) << "there is nothing to tell: " << line;
 }
 
+TEST_F(EventLogTest, TellsTheNewestCheckpointsThatAreKnown) {
+  EventLog events(held_);
+  events.checkpoints_found(2, 0, 0);
+  events.checkpoints_found(2, 1'700'000'000'125'000'000, 0);
+  events.checkpoints_found(3, 0, 1'700'000'000'500'000'000);
+  std::ifstream file(folder_ / "events.jsonl");
+  std::string line;
+  std::getline(file, line);
+  EXPECT_NE(line.find(R"("event":"checkpoints_found","attempt":2,"written":1700000000.125})"), std::string::npos)
+      << line;
+  std::getline(file, line);
+  EXPECT_NE(line.find(R"("attempt":3,"written_in_memory":1700000000.5})"), std::string::npos) << line;
+}
+
 TEST_F(EventLogTest, BeginsALineOfItsOwnBehindOneThatAFullDiskCut) {
   EventLog events(held_);
   events.noted("suspended");

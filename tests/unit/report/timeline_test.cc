@@ -184,6 +184,24 @@ TEST(Timeline, KnowsWhatEachRankUsedAndItsPeakMemory) {
   EXPECT_EQ(timeline_text(*timeline).find("usage"), std::string::npos);
 }
 
+TEST(Timeline, KnowsTheNewestCheckpointOfEachRound) {
+  const std::string found = R"({"attempt":0,"written":1700000001.500,"written_in_memory":1700000001.750})";
+  std::string events = two_attempts();
+  events.insert(events.find(R"({"schema":1,"time":1700000002.250)"),
+                event("1700000002.125", "checkpoints_found", found) +
+                    event("1700000002.125", "checkpoints_found", R"({"attempt":0,"written":1600000000.000})"));
+  const auto timeline = timeline_from_events(events);
+  ASSERT_TRUE(timeline);
+  ASSERT_EQ(timeline->checkpoints.size(), 2U);
+  EXPECT_EQ(timeline->checkpoints[0],
+            (CheckpointTimes{timeline->workers[0].round, 1'700'000'001'500, 1'700'000'001'750}));
+  EXPECT_EQ(timeline->checkpoints[1].in_memory_ms, 0);
+  EXPECT_EQ(timeline->stops_ms, std::vector<std::int64_t>{1'700'000'002'000});
+  const std::string text = timeline_text(*timeline);
+  EXPECT_NE(text.find("  1.750              newest checkpoint, in memory\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("newest checkpoint\n"), std::string::npos) << "it is older than the run: " << text;
+}
+
 TEST(Timeline, SaysWhyARunEndedWhereNobodyWasLeftToBeStopped) {
   EXPECT_EQ(what_ended("timed_out", 0, 0), "the time of --timeout is over");
   EXPECT_EQ(what_ended("interrupted", 2, 0), "received SIGINT");

@@ -101,6 +101,27 @@ TEST_F(NewestCheckpoint, IsFoundBesideWhatCannotBeRead) {
   ASSERT_EQ(::chmod((folder_ / "all/b").c_str(), 0700), 0);
 }
 
+TEST_F(NewestCheckpoint, OnDiskAndInMemoryHaveATimeEach) {
+  write("all/step_1", 100);
+  write("memory/state", 200);
+  const auto found = [&](const std::string& pattern, const std::string& memory) {
+    return checkpoints_from({ChildAnswer::End::kAnswered, look_for_checkpoints(pattern, {}, memory)});
+  };
+  const std::string all = (folder_ / "all").string();
+  const std::string memory = (folder_ / "memory").string();
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  EXPECT_EQ(found(all, memory), (NewestCheckpoints{100 * kSecond, 200 * kSecond}));
+  EXPECT_EQ(found(all, ""), (NewestCheckpoints{100 * kSecond, 0}));
+  EXPECT_EQ(found("", memory), (NewestCheckpoints{0, 200 * kSecond}));
+  EXPECT_EQ(found("", ""), NewestCheckpoints{});
+}
+
+TEST_F(NewestCheckpoint, IsNotKnownOfAChildWithoutAnAnswer) {
+  EXPECT_EQ(checkpoints_from({ChildAnswer::End::kTimedOut, "1 2"}), NewestCheckpoints{});
+  EXPECT_EQ(checkpoints_from({ChildAnswer::End::kAnswered, ""}), NewestCheckpoints{});
+  EXPECT_EQ(checkpoints_from({ChildAnswer::End::kAnswered, "x 7"}), (NewestCheckpoints{0, 7}));
+}
+
 TEST_F(NewestCheckpoint, IsFoundThroughLinksThatMayLeadInCircles) {
   write("scratch/a/b/c/d/e/step_7", 700);
   write("all/step_1", 100);
