@@ -163,7 +163,7 @@ _lrun_options_of_verb() {
     status) values='--json --watch --help' ;;
     logs) values='--attempt --follow --grep --stream --tail --help' ;;
     runs) values='--json --help' ;;
-    report) values='--html --help' ;;
+    report) values='--goodput --html --json --help' ;;
     explain) values='--json --help' ;;
     again) values='--dry-run --help' ;;
     stack) values='--brief --json --pids --help' ;;

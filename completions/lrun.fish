@@ -116,7 +116,7 @@ function __lrun_complete_verb
             case logs
                 printf '%s\n' --attempt --follow --grep --stream --tail --help
             case report
-                printf '%s\n' --html --help
+                printf '%s\n' --goodput --html --json --help
             case again
                 printf '%s\n' --dry-run --help
             case stack

@@ -463,6 +463,47 @@ TEST(Report, OfALivingRunSaysThatItGoesOn) {
   EXPECT_THAT(report.out(), EndsWith("lrun: note: the run goes on\n"));
 }
 
+TEST(Report, SaysOnWhatTheTimeOfAJobOfSeveralRunsWasSpent) {
+  const TemporaryFolder folder;
+  const std::string state = (folder / "state").string();
+  const std::string program = "[ -e " + state + " ] || echo x > " + state + "; sleep 0.2; exit $1";
+  const auto words = [&](const std::string& name, const std::string& code) {
+    return std::vector<std::string>{
+        "-n1", "--rdzv-id=" + name, "--max-restarts=1", "--checkpoint-path=" + state, "sh", "-c", program, "sh", code};
+  };
+  LrunProcess first(words("bert", "3"));
+  ASSERT_EQ(first.wait().code, 3) << first.err();
+  const std::string id = first.run_folder().filename().string();
+  for (const char* const name : {"gpt", "bert", "bert"}) {
+    Beside next(first, words(name, "0"));
+    ASSERT_EQ(next.wait().code, 0) << next.err();
+  }
+  Beside alone(first, {"report", "--goodput"});
+  ASSERT_EQ(alone.wait().code, 0) << alone.err();
+  EXPECT_THAT(alone.out(), StartsWith("job bert: 1 start of the workers, 0.")) << "the run before it has succeeded";
+
+  Beside report(first, {"report", "--goodput", id});
+  ASSERT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_THAT(report.out(), StartsWith("job bert: 2 runs, 3 starts of the workers, "));
+  EXPECT_THAT(report.out(), AllOf(HasSubstr("\ngoodput "), HasSubstr(" failed\n"), EndsWith("  succeeded\n")));
+  EXPECT_THAT(report.out(), Not(HasSubstr("no checkpoint is known")));
+
+  Beside page(first, {"report", "--html", "-", id});
+  ASSERT_EQ(page.wait().code, 0) << page.err();
+  EXPECT_THAT(page.out(), HasSubstr("%, of 2 runs, 3 starts of the workers, "));
+  Beside named(first, {"report", "--goodput", "--json", "bert"});
+  ASSERT_EQ(named.wait().code, 0) << named.err();
+  EXPECT_THAT(named.out(), HasSubstr("\"job\": \"bert\"")) << "of several runs of that name the newest is meant";
+}
+
+TEST(Report, ShowsWhenTheNewestCheckpointOfAnAttemptWasWritten) {
+  LrunProcess run({"-n", "1", "sh", "-c", "sleep 0.1; echo x > $LRUN_MEMORY_DIR/state; exit 3"});
+  ASSERT_EQ(run.wait().code, 3) << run.err();
+  Beside report(run, {"report"});
+  EXPECT_EQ(report.wait().code, 0) << report.err();
+  EXPECT_THAT(report.out(), HasSubstr("  newest checkpoint, in memory\n"));
+}
+
 TEST(Report, AsksForAFileThatCanBeWritten) {
   LrunProcess run({"-n", "1", "true"});
   ASSERT_EQ(run.wait().code, 0);

@@ -22,7 +22,7 @@ RULE = """\
 SPEAKING = {
     "base/message.cc", "base/signal_names.cc", "run/attempt_status.cc", "cli/flags.cc", "inspect/stack_fold.cc",
     "inspect/unusual_ranks.cc", "plan/show_plan.cc", "report/console_reporter.cc", "report/doctor_text.cc",
-    "report/rank_table.cc", "report/restart_text.cc", "report/stack_text.cc", "report/status_text.cc",
+    "report/goodput_text.cc", "report/rank_table.cc", "report/restart_text.cc", "report/stack_text.cc", "report/status_text.cc",
     "report/timeline_html.cc", "report/timeline_svg.cc", "report/timeline_text.cc", "report/verdict_text.cc"
 }
 # Functions that put a lone word into a text: choice_of(given, "strategy") says 'no such strategy'.
@@ -46,7 +46,7 @@ NOT_OURS = {
 # A row of these tables is {name, others' words, others' words, our hint}.
 HINT_TABLES = {"verdict/hint_table.cc"}
 # Files that write HTML or SVG: only what a reader of the page sees is text.
-MARKUP = {"report/timeline_html.cc", "report/timeline_svg.cc"}
+MARKUP = {"report/goodput_html.cc", "report/timeline_html.cc", "report/timeline_svg.cc"}
 
 # The kinds of texts that the arguments of a function make.
 ERRORS = {"UserError": {0: "error", 1: "hint"}, "choice_error": {0: "error", 3: "hint"},

@@ -38,6 +38,8 @@ void html(const std::string& value, VerbRequest& request) {
   request.html_file = value;
 }
 
+void goodput(const std::string&, VerbRequest& request) { request.goodput = true; }
+
 void pids(const std::string& value, VerbRequest& request) {
   constexpr std::size_t kMost = 4096;
   std::string_view rest = value;
@@ -124,8 +126,11 @@ constexpr VerbOption kLogsOptions[] = {
 };
 
 constexpr VerbOption kReportOptions[] = {
+    {"goodput", "",
+     "Print what the time of the run's job was spent on instead: useful, lost, starting, stopping, waiting.", goodput},
     {"html", "FILE", "Also write the report as one self-contained HTML page with a plot; with - only that, to stdout.",
      html},
+    {"json", "", "With --goodput: print one JSON object.", json},
 };
 
 constexpr VerbOption kAgainOptions[] = {
@@ -308,7 +313,6 @@ constexpr OtherName kOtherNames[] = {
     {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
     {VerbRequest::Kind::kStack, "--watch", "lrun status --watch"},
-    {VerbRequest::Kind::kReport, "--json", "lrun explain --json"},
     {VerbRequest::Kind::kDoctor, "--fix", "leave it out: 'lrun doctor' changes nothing, and says what to do"},
     {VerbRequest::Kind::kReport, "-1", "'lrun runs' names the runs before the last one"},
 };
@@ -373,6 +377,10 @@ class VerbReader {
     read_words([this] { return read_word(); });
     if (verb_.kind == VerbRequest::Kind::kCompletion && request_.shell.empty() && !request_.help) {
       throw UserError("'lrun completion' needs the name of a shell", "write 'lrun completion bash', or zsh or fish");
+    }
+    if (verb_.kind == VerbRequest::Kind::kReport && request_.json && !request_.goodput && !request_.help) {
+      throw UserError("'lrun report --json' needs '--goodput'",
+                      "'lrun report --goodput --json' has the times, and 'lrun explain --json' the cause");
     }
     return std::move(request_);
   }

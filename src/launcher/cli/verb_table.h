@@ -25,6 +25,7 @@ struct VerbRequest {
   bool json = false;                   ///< print JSON
   bool watch = false;                  ///< look again and again
   std::string html_file;               ///< the file for the page; empty: no page
+  bool goodput = false;                ///< what the time was spent on instead of what happened
   std::vector<RankProcess> processes;  ///< to be looked at instead of those of a run
   std::vector<Host> hosts;             ///< to be reached from this host
   RankRanges ranks;                    ///< whose lines to print; empty: of all

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <system_error>
 #include <utility>
@@ -118,6 +119,15 @@ std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
   return runs;
 }
 
+/// When the first of these launchers began. It makes its folder before it waits for others; a folder that was copied
+/// has another time.
+std::int64_t launched_ms(const std::vector<std::filesystem::path>& folders) {
+  std::filesystem::file_time_type first = time_of_run(folders.front());
+  for (const std::filesystem::path& folder : folders) first = std::min(first, time_of_run(folder));
+  const auto time = std::chrono::file_clock::to_sys(first).time_since_epoch();
+  return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+}
+
 /// Of a head.
 int count_running(const std::vector<HostStatus>& hosts) {
   return static_cast<int>(
@@ -135,6 +145,15 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
   const std::vector<RunEntry> runs = list_all(state_folder);
   if (!runs.empty()) return runs.back();
   throw UserError("no run is kept in '" + state_folder.string() + "'", std::string(kNothingRan));
+}
+
+RunEntry run_of_job_named(const std::string& name, const std::filesystem::path& state_folder) {
+  if (name.empty()) return run_named(name, state_folder);
+  const std::vector<RunEntry> found = all_named(name, state_folder);
+  const bool is_one_job =
+      std::all_of(found.begin(), found.end(), [&](const RunEntry& run) { return are_of_one_job(run, found.front()); });
+  if (!is_one_job) refuse_several(name, found);
+  return found.back();
 }
 
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
@@ -230,6 +249,7 @@ RunFiles read_run(const RunEntry& run) {
   if (!run.alive) files.result = read_small_file(decides / "result.json", kMostResultBytes);
   if (timelines.empty()) return files;
   files.timeline = merged(std::move(timelines));
+  files.timeline->launched_ms = launched_ms(folders);
   if (!run.alive) return files;
   files.timeline->ended_ms = 0;  // a launcher may have left the job
   files.timeline->reason.clear();
@@ -240,6 +260,27 @@ RunFiles read_run(const RunEntry& run) {
 Timeline timeline_in(RunFiles files, const RunEntry& run) {
   if (files.timeline) return *std::move(files.timeline);
   throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
+}
+
+std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
+                                       const std::filesystem::path& state_folder) {
+  constexpr std::string_view kSucceeded = "succeeded";
+  std::vector<Timeline> job;
+  bool is_past = false;
+  for (const RunEntry& other : list_runs(state_folder)) {
+    const bool is_it = other.id == run.id;
+    if (!is_it && !are_of_one_job(other, run)) continue;
+    if (!job.empty() && job.back().reason == kSucceeded) {
+      if (is_past) break;
+      job.clear();
+    }
+    std::optional<Timeline> found = is_it ? timeline : read_run(other).timeline;
+    if (!found || found->workers.empty()) continue;
+    if (!is_it && other.alive) found->now_ms = wall_ms();
+    job.push_back(*std::move(found));
+    is_past = is_past || is_it;
+  }
+  return is_past ? job : std::vector<Timeline>{timeline};
 }
 
 std::vector<RunEntry> living_runs(const std::string& name, const std::filesystem::path& state_folder) {

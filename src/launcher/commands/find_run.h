@@ -18,9 +18,12 @@ namespace lrun::launcher {
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
-/// The same of a run that must be alive: of several that are meant the only one that is; with an empty name the only
-/// one of all, before those that wait to begin. \param command  for the hint: 'lrun stack' \throws UserError  there is
-/// none, there are several, or it has ended.
+/// The same, but of several runs of one job the newest one.
+RunEntry run_of_job_named(const std::string& name, const std::filesystem::path& state_folder);
+
+/// As run_named(), of a run that must be alive: of several that are meant the only one that is; with an empty name the
+/// only one of all, before those that wait to begin. \param command  for the hint: 'lrun stack'
+/// \throws UserError  no run is meant, or several are, or it has ended.
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command);
 
 /// That run, or with an empty name all that are alive.
@@ -55,6 +58,10 @@ struct RunFiles {
 RunFiles read_run(const RunEntry& run);
 /// Its timeline. \throws UserError  there is none.
 Timeline timeline_in(RunFiles files, const RunEntry& run);
+/// The timelines of its job: the runs that are kept, oldest first, one after the other, up to the one that succeeded.
+/// `timeline` is that of `run`.
+std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
+                                       const std::filesystem::path& state_folder);
 inline Timeline timeline_of(const RunEntry& run) { return timeline_in(read_run(run), run); }
 
 }  // namespace lrun::launcher

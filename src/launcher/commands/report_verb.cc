@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -20,6 +21,7 @@
 #include "inspect/run_directory.h"
 #include "process/exit_codes.h"
 #include "report/diagnostics.h"
+#include "report/goodput.h"
 #include "report/timeline.h"
 #include "report/timeline_html.h"
 
@@ -74,12 +76,24 @@ void write_page(const std::string& file, std::string_view page) {
   }
 }
 
+int print_goodput(const VerbRequest& request, const RunEntry& run, const std::vector<Timeline>& job,
+                  MessageSink& sink) {
+  const Goodput goodput = goodput_of(job);
+  if (goodput.attempts.empty()) {
+    throw UserError("no worker of run '" + run.id + "' ran on this host", "type it on a host of its workers");
+  }
+  const std::string& name = run.name.empty() ? run.job() : run.name;
+  const std::string text = request.json ? goodput_json(goodput, name) : goodput_text(goodput, name);
+  return print_to_stdout(text, sink) ? 0 : kExitRefused;
+}
+
 }  // namespace
 
 int report_verb(const VerbRequest& request, const Environment& environment, MessageSink& sink) {
-  const RunEntry run = run_named(request.run, state_folder(environment));
+  const std::filesystem::path state = state_folder(environment);
+  const RunEntry run = request.goodput ? run_of_job_named(request.run, state) : run_named(request.run, state);
   if (run.waits) {
-    if (!request.html_file.empty()) {
+    if (!request.html_file.empty() || request.goodput) {
       throw UserError("run '" + run.id + "' has not begun", "'lrun status' says for what it waits");
     }
     return print_to_stdout(text_of_waiting(run), sink) ? 0 : kExitRefused;
@@ -88,14 +102,18 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
   const std::string verdict = verdict_of(run, files.result);
   Timeline timeline = timeline_in(std::move(files), run);
   if (run.alive) timeline.now_ms = wall_ms();
+  const bool needs_job = request.goodput || !request.html_file.empty();
+  std::vector<Timeline> job;
+  if (needs_job) job = timelines_of_job(run, timeline, state);
   add_first_outputs(timeline);
   if (!request.html_file.empty()) {
     add_log_files(timeline);
-    const std::string page = timeline_html(timeline, verdict);
+    const std::string page = timeline_html(timeline, verdict, goodput_html(goodput_of(job)));
     if (request.html_file == "-") return print_to_stdout(page, sink) ? 0 : kExitRefused;
     write_page(request.html_file, page);
     sink.note(fmt::format("the page is in '{}'", request.html_file));
   }
+  if (request.goodput) return print_goodput(request, run, job, sink);
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }

@@ -113,6 +113,11 @@ bool is_of_job(const RunEntry& run, std::string_view name) {
   });
 }
 
+bool are_of_one_job(const RunEntry& one, const RunEntry& other) {
+  if (!one.name.empty() || !other.name.empty()) return one.name == other.name;
+  return one.id == other.id || (!one.jobs.empty() && one.job() == other.job());
+}
+
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name) {
   std::vector<RunEntry> called;
   std::vector<RunEntry> found;

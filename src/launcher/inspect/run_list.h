@@ -41,6 +41,9 @@ std::vector<RunEntry> list_all(const std::filesystem::path& state_folder);
 /// also with 'slurm-' before it. Pure.
 bool is_of_job(const RunEntry& run, std::string_view name);
 
+/// True of runs of one job: they have its name, or where they have none their Slurm job is the same. Pure.
+bool are_of_one_job(const RunEntry& one, const RunEntry& other);
+
 /// The runs that `name` may mean: the run of that id, otherwise those whose job has that name or number, otherwise
 /// those whose id begins or ends with it or whose job's name begins with it. Pure.
 std::vector<RunEntry> runs_named(const std::vector<RunEntry>& runs, std::string_view name);

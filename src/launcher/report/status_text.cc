@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::size_t kMostCommandColumns = 60;
 constexpr std::size_t kMostLines = 20;  ///< of ranks that differ in numbers only
+constexpr std::size_t kMostNamesColumns = 120;
 
 /// 'run 20261122-151500-abc123 (job 31.0, pid 100 on node0)'.
 std::string name_of_run(const RunStatus& status, bool says_host) {
@@ -75,7 +76,7 @@ std::string status_of_hosts(const RunStatus& status, std::int64_t now_ms) {
   }
   for (const auto& [state, names] : groups) {
     text += fmt::format("  {}: {}\n", terminal_safe(state),
-                        shortened(terminal_safe(join_words(names, ", ")), kMostLineColumns));
+                        shortened(terminal_safe(join_words(names, ", ")), kMostNamesColumns));
   }
   return text;
 }

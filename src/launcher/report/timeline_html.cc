@@ -53,6 +53,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; padding: .25em .7em .25em 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; } a { color: var(--part3); } td a { margin-right: .6em; }
 svg .value { fill: var(--quiet); text-anchor: end; } svg .use { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
+.shares { display: flex; height: 1.2em; border-radius: 4px; overflow: hidden; }
 svg .band { fill: var(--band); } figure { margin: 0; } figcaption { color: var(--quiet); }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 22em), 1fr)); gap: .6em 2em; }
 .wide { overflow-x: auto; } .wide > * { min-width: 860px; } summary { cursor: pointer; margin-top: 1.6em; font-weight: bold; }
@@ -215,7 +216,7 @@ std::string escape_html(std::string_view text) {
   return escaped;
 }
 
-std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
+std::string timeline_html(const Timeline& timeline, std::string_view verdict, std::string_view goodput) {
   const Headline cause = headline(verdict);
   std::string page(kHead);
   page += "<title>lrun " + escape_html(timeline.run_id) + "</title>\n";
@@ -223,7 +224,7 @@ std::string timeline_html(const Timeline& timeline, std::string_view verdict) {
   page += "</head>\n<body>\n" + title(timeline, cause) + facts(timeline);
   if (!cause.rest.empty()) page += "<h2>Verdict</h2>\n<pre>" + escape_html(cause.rest) + "</pre>\n";
   page += "<h2>Timeline</h2>\n<div class=\"wide\">" + timeline_svg(timeline) + "</div>\n" + legend(timeline) +
-          usage_html(timeline) + table(timeline) + plan(timeline);
+          std::string(goodput) + usage_html(timeline) + table(timeline) + plan(timeline);
   return page + "</body>\n</html>\n";
 }
 

@@ -10,7 +10,8 @@ namespace lrun::launcher {
 /// The report as one HTML page: the cause of a failure, the rest of the verdict, the plot, charts of memory and CPU, a
 /// table of all workers with links to their log files, and the plan. It needs no script and no network, and is dark
 /// where the reader's screen is. \param verdict  as it was printed; its first line is the headline
-std::string timeline_html(const Timeline& timeline, std::string_view verdict);
+/// \param goodput  as goodput_html(); may be empty
+std::string timeline_html(const Timeline& timeline, std::string_view verdict, std::string_view goodput = {});
 
 /// The plot alone, as SVG: a row for each rank, a bar for each attempt, from its start over its milestones to its end.
 std::string timeline_svg(const Timeline& timeline);

@@ -22,9 +22,9 @@ constexpr double kChartHeight = 210;
 constexpr double kChartLeft = 66;  // for the values
 constexpr double kChartRight = 16;
 constexpr double kChartTop = 10;
-constexpr double kChartBottom = 28;    // for the times
-constexpr std::size_t kMostLines = 8;  // that can be told apart
-constexpr std::size_t kColumns = 200;  // of the band that stands for more ranks
+constexpr double kChartBottom = 28;     // for the times
+constexpr std::size_t kMostCurves = 8;  // that can be told apart
+constexpr std::size_t kColumns = 200;   // of the band that stands for more ranks
 constexpr int kMostTimes = 6;
 constexpr int kMostValues = 5;
 
@@ -110,11 +110,11 @@ class Chart {
         R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {:.0f} {:.0f}" role="img" aria-label="{}">{})",
         kChartWidth, kChartHeight, metric_.caption, '\n');
     text += axes();
-    if (ranks_.size() > kMostLines) text += band();
+    if (ranks_.size() > kMostCurves) text += band();
     // The rank to blame last: nothing covers it.
     for (const bool blamed : {false, true}) {
       for (const WorkerSpan& worker : timeline_.workers) {
-        const bool is_drawn = ranks_.size() <= kMostLines || blamed;
+        const bool is_drawn = ranks_.size() <= kMostCurves || blamed;
         if (is_drawn && (worker.rank == timeline_.culprit) == blamed) text += line(worker);
       }
     }
@@ -235,13 +235,13 @@ class Chart {
 
 std::string usage_key(const Timeline& timeline, const std::vector<int>& ranks) {
   std::string text;
-  if (ranks.size() > kMostLines) {
+  if (ranks.size() > kMostCurves) {
     text += plot_key("part3", "median of all ranks") + plot_key("band", "from the lowest to the highest");
   }
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     if (ranks[i] == timeline.culprit) {
       text += plot_key("failed", fmt::format("rank {}, to blame", ranks[i]));
-    } else if (ranks.size() <= kMostLines) {
+    } else if (ranks.size() <= kMostCurves) {
       text += plot_key(fmt::format("rank{}", i), fmt::format("rank {}", ranks[i]));
     }
   }

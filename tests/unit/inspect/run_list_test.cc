@@ -84,6 +84,19 @@ TEST(RunList, ARunIsNamedByItsSlurmJob) {
   for (const char* const name : {"3", "30_", "slurm-", "."}) EXPECT_FALSE(is_of_job(task, name)) << name;
 }
 
+TEST(RunList, RunsOfOneNameAreOfOneJob) {
+  const RunEntry first{.id = "20260101-aaa", .name = "bert", .jobs = {"31"}};
+  EXPECT_TRUE(are_of_one_job(first, {.id = "20260102-bbb", .name = "bert", .jobs = {"32"}}));
+  EXPECT_FALSE(are_of_one_job(first, {.id = "20260102-bbb", .name = "gpt", .jobs = {"31"}}));
+  EXPECT_FALSE(are_of_one_job(first, {.id = "20260102-bbb", .jobs = {"31"}}));
+  const RunEntry requeued{.id = "20260103-ccc", .jobs = {"31.0"}};
+  EXPECT_TRUE(are_of_one_job(requeued, {.id = "20260104-ddd", .jobs = {"31.0"}}));
+  EXPECT_FALSE(are_of_one_job(requeued, {.id = "20260104-ddd", .jobs = {"31.1"}}));
+  const RunEntry alone{.id = "20260105-eee"};
+  EXPECT_FALSE(are_of_one_job(alone, {.id = "20260106-fff"})) << "they have no name";
+  EXPECT_TRUE(are_of_one_job(alone, alone));
+}
+
 TEST(RunList, KnowsTheSlurmJobOfARunFromItsFolder) {
   const test::TemporaryFolder state;
   (void)listed_run(state / "a", "resnet\n30_2.0\n33.0");

@@ -12,6 +12,7 @@
 #include "cli/verb_table.h"
 #include "report/doctor_text.h"
 #include "report/explanation.h"
+#include "report/goodput.h"
 #include "report/result_json.h"
 #include "report/runs_text.h"
 #include "report/stack_text.h"
@@ -89,13 +90,13 @@ std::string an_explanation() {
   return explanation_json({.text = {"error"}, .others = {"rank 0: exited"}, .tried = {"attempt 0"}});
 }
 
+std::string a_goodput() { return goodput_json({.attempts = {{.run_id = "RUN"}}}, "bert"); }
+
 TEST(Schemas, AreThoseOfTheGoldenFile) {
   const std::map<std::string, std::vector<std::string>> documents{
-      {"doctor", looks_at_machines()},
-      {"explain", {an_explanation()}},
-      {"runs", {runs_json({{.id = "RUN", .argv = {"a"}}})}},
-      {"stack", {a_stack()}},
-      {"status", statuses()},
+      {"doctor", looks_at_machines()}, {"explain", {an_explanation()}},
+      {"report", {a_goodput()}},       {"runs", {runs_json({{.id = "RUN", .argv = {"a"}}})}},
+      {"stack", {a_stack()}},          {"status", statuses()},
   };
   std::string text;
   for (const Verb& verb : verb_table()) {

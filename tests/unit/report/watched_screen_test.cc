@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 
-RunStatus run_of(int ranks) {
+RunStatus watched_run(int ranks) {
   RunStatus status{.run_id = "20260102-030405-abcdef",
                    .pid = 100,
                    .running_ms = 5000,
@@ -30,14 +30,14 @@ RunStatus run_of(int ranks) {
 
 /// Lines that are no numbers apart.
 RunStatus talk_of(int ranks) {
-  RunStatus status = run_of(ranks);
+  RunStatus status = watched_run(ranks);
   for (WorkerStatus& worker : status.workers)
     worker.last_line = std::string(static_cast<std::size_t>(worker.rank), 'x');
   return status;
 }
 
 TEST(WatchedLines, AreALineForEachRankWhereThatFits) {
-  const auto lines = watched_lines({run_of(4)}, {}, 0, {.columns = 80, .rows = 7});
+  const auto lines = watched_lines({watched_run(4)}, {}, 0, {.columns = 80, .rows = 7});
   ASSERT_EQ(lines.size(), 6U);
   EXPECT_THAT(lines[0], StartsWith("run 20260102-030405-abcdef (pid 100): running for 5.0s, "));
   EXPECT_EQ(lines[1], "  RANK  STATE    LAST LINE");
@@ -45,7 +45,7 @@ TEST(WatchedLines, AreALineForEachRankWhereThatFits) {
 }
 
 TEST(WatchedLines, FoldRanksWhereTheyDoNotFit) {
-  const auto lines = watched_lines({run_of(64)}, {}, 0, {.columns = 80, .rows = 24});
+  const auto lines = watched_lines({watched_run(64)}, {}, 0, {.columns = 80, .rows = 24});
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[2], "  0-63  running  step 0");
 }
@@ -64,7 +64,8 @@ TEST(WatchedLines, AreNotWiderThanTheTerminal) {
 }
 
 TEST(WatchedLines, GiveEachRunItsShare) {
-  const auto lines = watched_lines({talk_of(64), talk_of(64), run_of(1)}, {"a remark"}, 0, {.columns = 80, .rows = 24});
+  const auto lines =
+      watched_lines({talk_of(64), talk_of(64), watched_run(1)}, {"a remark"}, 0, {.columns = 80, .rows = 24});
   ASSERT_LE(lines.size(), 23U);
   EXPECT_EQ(std::count(lines.begin(), lines.end(), "  and 61 more"), 2);
   EXPECT_EQ(lines.back(), "a remark");
@@ -72,7 +73,7 @@ TEST(WatchedLines, GiveEachRunItsShare) {
 }
 
 TEST(WatchedLines, FitTheSmallestTerminal) {
-  EXPECT_THAT(watched_lines({run_of(4), run_of(4)}, {"a", "b"}, 0, {.columns = 80, .rows = 2}),
+  EXPECT_THAT(watched_lines({watched_run(4), watched_run(4)}, {"a", "b"}, 0, {.columns = 80, .rows = 2}),
               ElementsAre("  and 9 more"));
   EXPECT_THAT(watched_lines({}, {"a remark"}, 0, {.columns = 80, .rows = 2}), ElementsAre("a remark"));
 }
