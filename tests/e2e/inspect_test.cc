@@ -480,7 +480,7 @@ TEST(Report, SaysOnWhatTheTimeOfAJobOfSeveralRunsWasSpent) {
   }
   Beside alone(first, {"report", "--goodput"});
   ASSERT_EQ(alone.wait().code, 0) << alone.err();
-  EXPECT_THAT(alone.out(), StartsWith("job bert: 1 start of the workers, 0.")) << "the run before it has succeeded";
+  EXPECT_THAT(alone.out(), StartsWith("job bert: 1 start of the workers, ")) << "the run before it has succeeded";
 
   Beside report(first, {"report", "--goodput", id});
   ASSERT_EQ(report.wait().code, 0) << report.err();

@@ -141,10 +141,12 @@ constexpr Flag kRunFlags[] = {
      .value = kRequired,
      .placeholder = "PATH",
      .group = FlagGroup::kRun,
-     .details = "Where the program writes its checkpoints: a file, a folder, or a pattern in single quotes. "
-                "--max-restarts then counts the restarts since the newest one was written, there or in "
-                "LRUN_MEMORY_DIR: a run that makes progress is restarted as often as it needs. Empty files do not "
-                "count, nor hidden ones in a folder, nor names like x.tmp, x.new or x.part.",
+     .details =
+         "Where the program writes its checkpoints: a file, a folder, or a pattern in single quotes. "
+         "--max-restarts then counts the restarts since the newest one was written, there or in "
+         "LRUN_MEMORY_DIR: a run that makes progress is restarted as often as it needs. 'lrun report' tells how much "
+         "work each attempt has kept. Empty files do not count, nor hidden ones in a folder, nor names like x.tmp, "
+         "x.new or x.part.",
      .example = "'runs/step_*'",
      .apply = set_checkpoint_path},
     {.name = "restart-backoff",

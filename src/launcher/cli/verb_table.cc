@@ -309,6 +309,9 @@ constexpr OtherName kOtherNames[] = {
      "leave it out: a report is about all ranks; 'lrun logs 1' has rank 1's lines"},
     {VerbRequest::Kind::kExplain, "--html", "lrun report --html report.html"},
     {VerbRequest::Kind::kStatus, "--html", "lrun report --html report.html"},
+    {VerbRequest::Kind::kExplain, "--goodput", "lrun report --goodput"},
+    {VerbRequest::Kind::kStatus, "--goodput", "lrun report --goodput"},
+    {VerbRequest::Kind::kRuns, "--goodput", "lrun report --goodput"},
     {VerbRequest::Kind::kStack, "--pid", "--pids"},
     {VerbRequest::Kind::kRuns, "-n", "lrun runs | tail"},
     {VerbRequest::Kind::kReport, "--verbose", "leave it out: a report has all that is known"},
@@ -381,6 +384,9 @@ class VerbReader {
     if (verb_.kind == VerbRequest::Kind::kReport && request_.json && !request_.goodput && !request_.help) {
       throw UserError("'lrun report --json' needs '--goodput'",
                       "'lrun report --goodput --json' has the times, and 'lrun explain --json' the cause");
+    }
+    if (request_.goodput && request_.html_file == "-" && !request_.help) {
+      throw UserError("'--goodput' and '--html -' both write to stdout", "write '--html report.html', which has both");
     }
     return std::move(request_);
   }

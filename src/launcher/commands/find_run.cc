@@ -20,6 +20,7 @@
 #include "inspect/control_client.h"
 #include "inspect/job_answers.h"
 #include "inspect/run_directory.h"
+#include "plan/run_id.h"
 #include "report/status_text.h"
 
 namespace lrun::launcher {
@@ -63,6 +64,7 @@ std::string hint_about_name(const std::string& name) {
   }
   if (name == "all") return "leave 'all' out: without ranks all of them are meant, and 'lrun runs' lists all runs";
   if (name == "rank" || name == "ranks") return "ranks are plain words: 'lrun logs 0 2'";
+  if (name == "goodput") return "'lrun report --goodput' says what the time was spent on";
   if (name.ends_with(".log") || name.ends_with(".txt")) return "without a name the last run is meant: 'lrun logs'";
   if (name == "stdout" || name == "stderr") return "'lrun logs --stream " + name + "' shows that alone";
   if (name.ends_with(".html")) return "'lrun report --html " + name + "' writes it";
@@ -119,13 +121,16 @@ std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
   return runs;
 }
 
-/// When the first of these launchers began. It makes its folder before it waits for others; a folder that was copied
-/// has another time.
-std::int64_t launched_ms(const std::vector<std::filesystem::path>& folders) {
-  std::filesystem::file_time_type first = time_of_run(folders.front());
-  for (const std::filesystem::path& folder : folders) first = std::min(first, time_of_run(folder));
+/// When the first of its launchers began. In a job of several it makes its folder only when all have met, but the run's
+/// id before; a folder that was copied has another time.
+std::int64_t launched_ms(const RunEntry& run) {
+  std::filesystem::file_time_type first = time_of_run(run.parts.front());
+  for (const std::filesystem::path& part : run.parts) first = std::min(first, time_of_run(part));
   const auto time = std::chrono::file_clock::to_sys(first).time_since_epoch();
-  return std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
+  const std::int64_t made_ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  const std::int64_t id_ms = time_of_run_id(run.id);
+  constexpr std::int64_t kSecond = 1000;  // an id knows no more
+  return id_ms != 0 && made_ms >= id_ms + 2 * kSecond ? id_ms : std::max<std::int64_t>(0, made_ms);
 }
 
 /// Of a head.
@@ -148,12 +153,24 @@ RunEntry run_named(const std::string& name, const std::filesystem::path& state_f
 }
 
 RunEntry run_of_job_named(const std::string& name, const std::filesystem::path& state_folder) {
-  if (name.empty()) return run_named(name, state_folder);
-  const std::vector<RunEntry> found = all_named(name, state_folder);
+  std::vector<RunEntry> found;
+  if (name.empty()) {
+    const RunEntry last = run_named(name, state_folder);
+    found = list_all(state_folder);
+    std::erase_if(found, [&](const RunEntry& run) { return !are_of_one_job(run, last); });
+  } else {
+    found = all_named(name, state_folder);
+  }
   const bool is_one_job =
       std::all_of(found.begin(), found.end(), [&](const RunEntry& run) { return are_of_one_job(run, found.front()); });
   if (!is_one_job) refuse_several(name, found);
-  return found.back();
+  const auto has_worked = [](const RunEntry& run) {
+    if (run.waits) return false;
+    const std::optional<Timeline> timeline = read_run(run).timeline;
+    return timeline && !timeline->workers.empty();
+  };
+  const auto newest = std::find_if(found.rbegin(), found.rend(), has_worked);
+  return newest == found.rend() ? found.back() : *newest;
 }
 
 RunEntry living_run(const std::string& name, const std::filesystem::path& state_folder, const std::string& command) {
@@ -249,7 +266,7 @@ RunFiles read_run(const RunEntry& run) {
   if (!run.alive) files.result = read_small_file(decides / "result.json", kMostResultBytes);
   if (timelines.empty()) return files;
   files.timeline = merged(std::move(timelines));
-  files.timeline->launched_ms = launched_ms(folders);
+  files.timeline->launched_ms = launched_ms(run);
   if (!run.alive) return files;
   files.timeline->ended_ms = 0;  // a launcher may have left the job
   files.timeline->reason.clear();
@@ -264,19 +281,21 @@ Timeline timeline_in(RunFiles files, const RunEntry& run) {
 
 std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
                                        const std::filesystem::path& state_folder) {
-  constexpr std::string_view kSucceeded = "succeeded";
   std::vector<Timeline> job;
   bool is_past = false;
   for (const RunEntry& other : list_runs(state_folder)) {
     const bool is_it = other.id == run.id;
     if (!is_it && !are_of_one_job(other, run)) continue;
-    if (!job.empty() && job.back().reason == kSucceeded) {
+    if (!job.empty() && job.back().succeeded()) {
       if (is_past) break;
       job.clear();
     }
     std::optional<Timeline> found = is_it ? timeline : read_run(other).timeline;
     if (!found || found->workers.empty()) continue;
     if (!is_it && other.alive) found->now_ms = wall_ms();
+    const auto is_beside_it = [&] { return !job.empty() && found->started_ms < job.back().last_ms(); };
+    while (is_it && is_beside_it()) job.pop_back();
+    if (is_beside_it()) continue;
     job.push_back(*std::move(found));
     is_past = is_past || is_it;
   }

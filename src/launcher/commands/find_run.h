@@ -18,7 +18,7 @@ namespace lrun::launcher {
 /// \throws UserError  there is none, or several.
 RunEntry run_named(const std::string& name, const std::filesystem::path& state_folder);
 
-/// The same, but of several runs of one job the newest one.
+/// The same, but of several runs of one job the newest one that has started workers.
 RunEntry run_of_job_named(const std::string& name, const std::filesystem::path& state_folder);
 
 /// As run_named(), of a run that must be alive: of several that are meant the only one that is; with an empty name the
@@ -59,7 +59,7 @@ RunFiles read_run(const RunEntry& run);
 /// Its timeline. \throws UserError  there is none.
 Timeline timeline_in(RunFiles files, const RunEntry& run);
 /// The timelines of its job: the runs that are kept, oldest first, one after the other, up to the one that succeeded.
-/// `timeline` is that of `run`.
+/// Runs beside another one of the same name are left out. `timeline` is that of `run`.
 std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
                                        const std::filesystem::path& state_folder);
 inline Timeline timeline_of(const RunEntry& run) { return timeline_in(read_run(run), run); }

@@ -313,8 +313,6 @@ void warn_about_lone_options(const Inputs& in, LaunchPlan& plan) {
   const Setting<std::optional<Duration>>& backoff = request.restart_backoff;
   const bool may_restart = plan.max_restarts.value > 0 || plan.rendezvous.has_value();
   if (backoff.source == Source::kFlag && !may_restart) needs(backoff.origin, "--max-restarts");
-  const Setting<std::string>& checkpoints = request.checkpoint_path;
-  if (checkpoints.source == Source::kFlag && !may_restart) needs(checkpoints.origin, "--max-restarts");
   const bool watches = request.hang_timeout.value != Duration::zero();
   if (watches && request.on_hang.value == OnHang::kRestart && !may_restart)
     needs("--on-hang restart", "--max-restarts");

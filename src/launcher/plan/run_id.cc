@@ -7,6 +7,8 @@
 #include <array>
 #include <chrono>
 
+#include "base/whole_number.h"
+
 namespace lrun::launcher {
 
 std::string make_run_id() {
@@ -32,6 +34,19 @@ bool is_run_id(std::string_view name) {
            const bool digit = letter >= '0' && letter <= '9';
            return form == '-' ? letter == '-' : digit || (form == 'x' && letter >= 'a' && letter <= 'z');
          });
+}
+
+std::int64_t time_of_run_id(std::string_view name) {
+  if (!is_run_id(name)) return 0;
+  const auto number = [&](std::size_t at, std::size_t count) {
+    return whole_number<int>(name.substr(at, count)).value_or(0);
+  };
+  const auto part = [&](std::size_t at, std::size_t count) { return static_cast<unsigned>(number(at, count)); };
+  using namespace std::chrono;
+  const year_month_day date(year(number(0, 4)), month(part(4, 2)), day(part(6, 2)));
+  if (!date.ok()) return 0;
+  const auto time = sys_days(date) + hours(number(9, 2)) + minutes(number(11, 2)) + seconds(number(13, 2));
+  return duration_cast<milliseconds>(time.time_since_epoch()).count();
 }
 
 }  // namespace lrun::launcher

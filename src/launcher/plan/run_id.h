@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,8 @@ std::string make_run_id();
 
 /// True of a name that make_run_id() could have made. It is the name of a folder.
 bool is_run_id(std::string_view name);
+
+/// The second in which such a name was made, in milliseconds since the epoch; 0: it is no such name. Pure.
+std::int64_t time_of_run_id(std::string_view name);
 
 }  // namespace lrun::launcher

@@ -1,4 +1,4 @@
-// In: the timelines of a job's runs. Out: what its time was spent on. Called by `lrun report`. Pure.
+// In: the timelines of a job's runs. Out: the uses of its time. Called by `lrun report`. Pure.
 #include "report/goodput.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 namespace lrun::launcher {
 namespace {
 
+using End = AttemptUse::End;
 using Fate = WorkerSpan::Fate;
 using Workers = std::vector<const WorkerSpan*>;
 
@@ -19,53 +20,93 @@ struct Round {
   std::int64_t began_ms = 0;
   std::int64_t stop_ms = 0;  ///< when the first failed, or lrun began to stop them; else as `end_ms`
   std::int64_t end_ms = 0;   ///< when the last had ended
-  bool was_stopped = false;  ///< by lrun
   bool has_next = false;     ///< the same run has started workers again
+  std::int64_t kept_ms = 0;  ///< when the newest checkpoint was written that counts; 0: none is known
+  End end = End::kUnknown;
 };
 
-std::int64_t reached_ms(const WorkerSpan& worker, std::string_view milestone) {
-  for (const Milestone& it : worker.milestones) {
-    if (it.what == milestone) return it.ms;
-  }
-  return 0;
+bool any_has(const Workers& workers, Fate fate) {
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerSpan* it) { return it->fate == fate; });
 }
 
 bool all_have_ended(const Workers& workers) {
   return std::all_of(workers.begin(), workers.end(), [](const WorkerSpan* it) { return it->ended_ms != 0; });
 }
 
-bool all_succeeded(const Workers& workers) {
-  return std::all_of(workers.begin(), workers.end(), [](const WorkerSpan* it) { return it->fate == Fate::kSucceeded; });
-}
-
 std::vector<Round> rounds_of(const Timeline& run) {
   std::vector<Round> rounds;
   for (const WorkerSpan& worker : run.workers) {
-    if (rounds.empty() || rounds.back().workers.front()->round != worker.round) rounds.emplace_back();
+    if (rounds.empty() || rounds.back().workers.front()->round != worker.round) {
+      rounds.push_back({.began_ms = worker.spawned_ms});
+    }
     rounds.back().workers.push_back(&worker);
+    rounds.back().began_ms = std::min(rounds.back().began_ms, worker.spawned_ms);
   }
-  for (Round& round : rounds) {
-    round.began_ms = round.workers.front()->spawned_ms;
-    for (const WorkerSpan* worker : round.workers) round.began_ms = std::min(round.began_ms, worker->spawned_ms);
-  }
+  for (std::size_t i = 0; i + 1 < rounds.size(); ++i) rounds[i].has_next = true;
   return rounds;
 }
 
-/// Sets when it stopped and ended. `latest_ms`: when the next one began, or the last that is known of the run.
-void end_round(Round& round, const Timeline& run, std::int64_t latest_ms) {
-  for (const WorkerSpan* worker : round.workers) {
-    round.end_ms = std::max(round.end_ms, worker->ended_ms != 0 ? worker->ended_ms : latest_ms);
-  }
-  round.stop_ms = round.end_ms;
-  for (const WorkerSpan* worker : round.workers) {
-    const bool was_ended = worker->fate == Fate::kFailed || worker->fate == Fate::kStopped;
-    if (was_ended) round.stop_ms = std::min(round.stop_ms, worker->ended_ms);
-  }
+/// The last moment in which it was seen to live.
+std::int64_t last_sign_of(const WorkerSpan& worker) {
+  std::int64_t last = std::max(worker.spawned_ms, worker.ended_ms);
+  for (const Milestone& it : worker.milestones) last = std::max(last, it.ms);
+  for (const UsageSample& sample : worker.usage) last = std::max(last, sample.ms);
+  return last;
+}
+
+End end_of(const Round& round, const Timeline& run, bool was_stopped) {
+  if (any_has(round.workers, Fate::kFailed)) return End::kFailed;
+  if (any_has(round.workers, Fate::kStopped) || was_stopped) return End::kStopped;
+  if (!round.has_next && run.succeeded()) return End::kSucceeded;
+  if (!round.has_next && run.now_ms != 0) return End::kRuns;
+  // The workers that are known have succeeded, and those of other nodes have not.
+  return all_have_ended(round.workers) ? End::kFailed : End::kUnknown;
+}
+
+/// \param next_ms  when the next one began, or the last moment that is known of the run
+void end_round(Round& round, const Timeline& run, std::int64_t next_ms) {
+  std::int64_t first_stop = next_ms;
+  bool was_stopped = false;
   for (const std::int64_t stop : run.stops_ms) {
-    if (stop < round.began_ms || stop > round.end_ms) continue;
-    round.stop_ms = std::min(round.stop_ms, stop);
-    round.was_stopped = true;
+    if (stop < round.began_ms || stop > next_ms) continue;
+    first_stop = std::min(first_stop, stop);
+    was_stopped = true;
   }
+  for (const WorkerSpan* worker : round.workers) {
+    round.end_ms = std::max(round.end_ms, last_sign_of(*worker));
+    const bool was_ended = worker->fate == Fate::kFailed || worker->fate == Fate::kStopped;
+    if (was_ended) first_stop = std::min(first_stop, worker->ended_ms);
+  }
+  round.end = end_of(round, run, was_stopped);
+  const bool lives = !round.has_next && run.now_ms != 0 && !all_have_ended(round.workers);
+  const bool nothing_stopped_it = first_stop == next_ms && round.end != End::kUnknown;  // it may be on other nodes
+  if (lives || nothing_stopped_it) round.end_ms = std::max(round.end_ms, next_ms);
+  round.end_ms = std::max(round.end_ms, was_stopped ? first_stop : 0);
+  round.stop_ms = std::min(first_stop, round.end_ms);
+}
+
+/// Finds which checkpoints count. One in memory does where a later start of the run has kept something.
+void find_checkpoints(std::vector<Round>& rounds, const Timeline& run) {
+  bool is_kept_later = false;
+  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round) {
+    std::int64_t kept = 0;
+    std::int64_t in_memory = 0;
+    for (const CheckpointTimes& found : run.checkpoints) {
+      if (found.round != round->workers.front()->round) continue;
+      kept = std::max(kept, found.kept_ms);
+      in_memory = std::max(in_memory, found.in_memory_ms);
+    }
+    round->kept_ms = is_kept_later ? std::max(kept, in_memory) : kept;
+    const bool ended_well = round->end == End::kSucceeded || round->end == End::kRuns;
+    is_kept_later = is_kept_later || ended_well || kept > round->began_ms;
+  }
+}
+
+std::int64_t reached_ms(const WorkerSpan& worker, std::string_view milestone) {
+  for (const Milestone& it : worker.milestones) {
+    if (it.what == milestone) return it.ms;
+  }
+  return 0;
 }
 
 /// A milestone that says that a worker is ready, and the ranks that ever reached it.
@@ -75,23 +116,23 @@ struct ReadySign {
   std::set<int> ranks;
 };
 
+/// Those that a rank of the job has reached, the best first.
 std::vector<ReadySign> signs_in(const std::vector<Timeline>& runs) {
-  std::vector<ReadySign> signs;
-  for (const auto& [ready, milestone] :
-       {std::pair(Goodput::Ready::kByStep, kFirstStep), std::pair(Goodput::Ready::kByStore, kConnectedToStore)}) {
-    ReadySign sign{ready, milestone, {}};
+  std::vector<ReadySign> signs{{Goodput::Ready::kByStep, kFirstStep, {}},
+                               {Goodput::Ready::kByStore, kConnectedToStore, {}}};
+  for (ReadySign& sign : signs) {
     for (const Timeline& run : runs) {
       for (const WorkerSpan& worker : run.workers) {
-        if (reached_ms(worker, milestone) != 0) sign.ranks.insert(worker.rank);
+        if (reached_ms(worker, sign.milestone) != 0) sign.ranks.insert(worker.rank);
       }
     }
-    if (!sign.ranks.empty()) signs.push_back(std::move(sign));
   }
+  std::erase_if(signs, [](const ReadySign& sign) { return sign.ranks.empty(); });
   return signs;
 }
 
-/// When the last of them did it; empty: one has not.
-std::optional<std::int64_t> all_did(const ReadySign& sign, const Workers& workers) {
+/// When the last of them reached it; empty: one has not.
+std::optional<std::int64_t> all_reached(const ReadySign& sign, const Workers& workers) {
   std::int64_t last = 0;
   for (const WorkerSpan* worker : workers) {
     if (!sign.ranks.contains(worker->rank)) continue;
@@ -99,37 +140,18 @@ std::optional<std::int64_t> all_did(const ReadySign& sign, const Workers& worker
     if (when == 0) return std::nullopt;
     last = std::max(last, when);
   }
-  return last;
+  return last == 0 ? std::nullopt : std::optional(last);
 }
 
+/// First steps are written when a start is over: until then, and where lrun was killed, the store says it, and where
+/// nobody uses that, nothing does.
 std::int64_t ready_time(const Round& round, const std::vector<ReadySign>& signs) {
-  if (signs.empty()) return round.began_ms;
+  const bool is_over = all_have_ended(round.workers);
   for (const ReadySign& sign : signs) {
-    if (const std::optional<std::int64_t> ready = all_did(sign, round.workers)) return *ready;
-    if (all_have_ended(round.workers)) break;  // else first steps may not be written yet
+    if (const std::optional<std::int64_t> ready = all_reached(sign, round.workers)) return *ready;
+    if (is_over || sign.ready == Goodput::Ready::kByStore) return round.stop_ms;
   }
-  return round.stop_ms;
-}
-
-/// Up to when its work is kept; 0: no checkpoint is known.
-std::int64_t kept_until(const Round& round, const Timeline& run) {
-  std::int64_t newest = 0;
-  for (const CheckpointTimes& found : run.checkpoints) {
-    if (found.round != round.workers.front()->round) continue;
-    newest = std::max({newest, found.kept_ms, round.has_next ? found.in_memory_ms : 0});
-  }
-  return newest;
-}
-
-AttemptUse::End end_of(const Round& round, const Timeline& run) {
-  if (all_succeeded(round.workers) && !round.was_stopped) return AttemptUse::End::kSucceeded;
-  const auto has = [&](Fate fate) {
-    return std::any_of(round.workers.begin(), round.workers.end(),
-                       [&](const WorkerSpan* worker) { return worker->fate == fate; });
-  };
-  if (has(Fate::kFailed)) return AttemptUse::End::kFailed;
-  if (!has(Fate::kRunning)) return AttemptUse::End::kStopped;
-  return run.now_ms != 0 && !round.has_next ? AttemptUse::End::kRuns : AttemptUse::End::kUnknown;
+  return round.began_ms;
 }
 
 /// Hands out the time of a job piece by piece, none twice, whatever the clocks of its hosts say.
@@ -145,31 +167,36 @@ class Clock {
   std::int64_t ms_;
 };
 
-TimeUse use_of(const Round& round, const AttemptUse::End end, std::int64_t ready_ms, std::int64_t kept_ms,
-               Clock& clock) {
+TimeUse use_of(const Round& round, std::int64_t ready_ms, Clock& clock) {
   TimeUse use;
   use.waiting = clock.take_until(round.began_ms);
   use.starting = clock.take_until(std::min(ready_ms, round.stop_ms));
-  const bool keeps_all = end == AttemptUse::End::kSucceeded || end == AttemptUse::End::kRuns;
-  use.useful = clock.take_until(keeps_all ? round.stop_ms : std::min(kept_ms, round.stop_ms));
+  const bool keeps_all = round.end == End::kSucceeded || round.end == End::kRuns;
+  use.useful = clock.take_until(keeps_all ? round.stop_ms : std::min(round.kept_ms, round.stop_ms));
   use.lost = clock.take_until(round.stop_ms);
   use.stopping = clock.take_until(round.end_ms);
   return use;
 }
 
+/// After its last start a run waits for nodes, or ends.
+bool waits_after(const Round& last, const Timeline& run) {
+  return run.now_ms != 0 || std::any_of(run.goes_on_ms.begin(), run.goes_on_ms.end(),
+                                        [&](std::int64_t ms) { return ms >= last.began_ms; });
+}
+
 void add_run(Goodput& goodput, const Timeline& run, const std::vector<ReadySign>& signs, Clock& clock) {
   std::vector<Round> rounds = rounds_of(run);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
-    Round& round = rounds[i];
-    round.has_next = i + 1 < rounds.size();
-    end_round(round, run, round.has_next ? rounds[i + 1].began_ms : run.last_ms());
-    const AttemptUse::End end = end_of(round, run);
-    const std::int64_t kept_ms = kept_until(round, run);
-    TimeUse use = use_of(round, end, ready_time(round, signs), kept_ms, clock);
-    const bool is_over = run.now_ms == 0 && !round.has_next;
+    end_round(rounds[i], run, rounds[i].has_next ? rounds[i + 1].began_ms : run.last_ms());
+  }
+  find_checkpoints(rounds, run);
+  for (const Round& round : rounds) {
+    TimeUse use = use_of(round, ready_time(round, signs), clock);
+    const bool is_over = !round.has_next && !waits_after(round, run);
     if (is_over) use.stopping += clock.take_until(run.last_ms());
-    goodput.knows_checkpoints = goodput.knows_checkpoints || kept_ms != 0;
-    goodput.attempts.push_back({run.run_id, round.workers.front()->attempt, round.began_ms, use, end});
+    goodput.knows_checkpoints = goodput.knows_checkpoints || round.kept_ms != 0;
+    const WorkerSpan& worker = *round.workers.front();
+    goodput.attempts.push_back({run.run_id, worker.attempt, worker.round, round.began_ms, use, round.end});
     goodput.use += use;
   }
   goodput.use.waiting += clock.take_until(run.last_ms());

@@ -29,6 +29,7 @@ struct AttemptUse {
 
   std::string run_id;
   int attempt = 0;
+  int round = 0;              ///< grows with every start, also where nodes came or went
   std::int64_t began_ms = 0;  ///< when its workers were started, since the epoch
   TimeUse use;                ///< with the waiting before it
   End end = End::kRuns;
@@ -57,7 +58,7 @@ struct Goodput {
 /// Workers are ready when each has begun its first step, as liblrun tells; where none ever does, when each has reached
 /// the store; where none does that either, when they are started. What ranks never do in any start, nobody waits for.
 /// The work of a start that failed or was stopped is useful up to its newest checkpoint. One in LRUN_MEMORY_DIR counts
-/// only where the same run started workers again. Pure.
+/// only where a later start of the same run has kept its own work. Pure.
 /// \param runs  oldest first, at least one
 Goodput goodput_of(const std::vector<Timeline>& runs);
 

@@ -8,7 +8,7 @@
 namespace lrun::launcher {
 
 std::string goodput_html(const Goodput& goodput) {
-  if (goodput.use.whole() == 0) return {};
+  if (goodput.attempts.empty() || goodput.use.whole() == 0) return {};
   constexpr std::array<std::string_view, 5> kColours{"succeeded", "failed", "part1", "stopped", "part0"};
   std::string bar;
   std::string legend;

@@ -16,6 +16,8 @@
 namespace lrun::launcher {
 namespace {
 
+constexpr std::string_view kNotKnown = "not known: no rank told a step or reached the store";
+
 std::string_view ready_words(Goodput::Ready ready) {
   switch (ready) {
     case Goodput::Ready::kByStep:
@@ -25,7 +27,7 @@ std::string_view ready_words(Goodput::Ready ready) {
     case Goodput::Ready::kUnknown:
       break;
   }
-  return "not known: no rank told a step or reached the store";
+  return kNotKnown;
 }
 
 std::string_view name_of_end(AttemptUse::End end) {
@@ -49,7 +51,33 @@ std::string_view name_of_ready(Goodput::Ready ready) {
   return kNames[static_cast<std::size_t>(ready)];
 }
 
-std::string elapsed(std::int64_t ms) { return format_elapsed(Duration(ms)); }
+/// Rounded, unlike format_elapsed(), so that parts add up.
+std::string elapsed(std::int64_t ms) {
+  constexpr std::int64_t kMinute = 60'000;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  return format_elapsed(Duration(ms + (ms < kMinute ? 50 : ms < kHour ? 500 : kMinute / 2)));
+}
+
+/// Lines about what the numbers do not tell.
+std::string notes(const Goodput& goodput) {
+  const auto has = [&](AttemptUse::End end) {
+    return std::any_of(goodput.attempts.begin(), goodput.attempts.end(),
+                       [&](const AttemptUse& it) { return it.end == end && it.use.whole() > 0; });
+  };
+  std::string text;
+  if (goodput.use.lost > 0 && !goodput.knows_checkpoints) {
+    text += message_line(Severity::kNote,
+                         "no checkpoint is known that outlives its run, so all work before a failure counts as lost; "
+                         "--checkpoint-path says where they are");
+  } else if (has(AttemptUse::End::kUnknown)) {
+    text += message_line(Severity::kNote,
+                         "where lrun was killed, nobody looked for checkpoints: all work of that start counts as lost");
+  }
+  if (has(AttemptUse::End::kRuns)) {
+    text += message_line(Severity::kNote, "all work of a start that goes on counts as useful so far");
+  }
+  return text;
+}
 
 using Line = std::array<std::string, 8>;
 
@@ -101,14 +129,14 @@ std::string goodput_text(const Goodput& goodput, const std::string& name) {
       fmt::format("{}: {} since {}\ngoodput {:.1f} %\n\n", terminal_safe(name.empty() ? "run " + id : "job " + name),
                   size_of_job(goodput), utc_time(goodput.began_ms), 100 * goodput.share());
   for (const NamedUse& use : named_uses(goodput)) {
+    if (use.meaning == kNotKnown) {
+      text += fmt::format("  {:<8}  {:>8}  {:>7}  {}\n", use.name, "-", "-", use.meaning);
+      continue;
+    }
     text += fmt::format("  {:<8}  {:>8}  {:>5.1f} %  {}\n", use.name, elapsed(use.ms), 100 * use.share, use.meaning);
   }
   text += "\n" + attempt_table(goodput);
-  if (goodput.use.lost > 0 && !goodput.knows_checkpoints) {
-    text += "\n" + message_line(Severity::kNote,
-                                "no checkpoint is known, so all work before a failure counts as lost; "
-                                "--checkpoint-path says where they are");
-  }
+  if (const std::string more = notes(goodput); !more.empty()) text += "\n" + more;
   return text;
 }
 
@@ -131,8 +159,11 @@ std::string goodput_json(const Goodput& goodput, const std::string& name) {
                      {"attempts", nlohmann::json::array()}};
   add_uses(all, goodput.use);
   for (const AttemptUse& it : goodput.attempts) {
-    nlohmann::json attempt{
-        {"run_id", it.run_id}, {"attempt", it.attempt}, {"began_ms", it.began_ms}, {"end", name_of_end(it.end)}};
+    nlohmann::json attempt{{"run_id", it.run_id},
+                           {"attempt", it.attempt},
+                           {"round", it.round},
+                           {"began_ms", it.began_ms},
+                           {"end", name_of_end(it.end)}};
     add_uses(attempt, it.use);
     all["attempts"].push_back(std::move(attempt));
   }

@@ -133,19 +133,17 @@ void add_usage(Timeline& timeline, const Json& event) {
   }
 }
 
-/// Files have the time of the clock as it is when they are written.
+/// Files have the time of the clock as it is when they are written, or that of a file server, which may be ahead.
 void add_checkpoints(Timeline& timeline, const Json& event, int order) {
   if (timeline.workers.empty()) return;
-  const std::int64_t clock_ahead = clock_time_of(event) - time_of(timeline, event);
+  const std::int64_t now = time_of(timeline, event);
+  const std::int64_t clock_ahead = clock_time_of(event) - now;
   const auto time_in = [&](const char* name) {
     const std::int64_t ms = in_milliseconds(event.value(name, 0.0));
-    return ms == 0 ? 0 : ms - clock_ahead;
+    return ms == 0 ? 0 : std::min(ms - clock_ahead, now);
   };
-  const CheckpointTimes times{timeline.workers.back().round, time_in("written"), time_in("written_in_memory")};
-  timeline.checkpoints.push_back(times);
-  const std::int64_t newest = std::max(times.kept_ms, times.in_memory_ms);
-  const char* const what = newest == times.kept_ms ? "newest checkpoint" : "newest checkpoint, in memory";
-  if (newest >= timeline.started_ms) timeline.marks.push_back({newest, what, order});
+  timeline.checkpoints.push_back(
+      {timeline.workers.back().round, time_in("written"), time_in("written_in_memory"), order});
 }
 
 /// The reason of the end; empty where a worker failed, whose end is an entry of its own. The event holds no limits.
@@ -215,6 +213,7 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
     timeline.culprit = json_integer(event.value("rank", Json(-1)));
   } else {
     if (name == "stopping") timeline.stops_ms.push_back(time_of(timeline, event));
+    if (name == "restarting" || name == "nodes_changed") timeline.goes_on_ms.push_back(time_of(timeline, event));
     const std::string words = mark_text(name, event);
     if (!words.empty()) timeline.marks.push_back({time_of(timeline, event), words, order});
   }
@@ -224,6 +223,7 @@ void read_event(Timeline& timeline, const Json& event, std::string_view line, in
 int order_after(const Timeline& timeline) {
   int last = 0;
   for (const Milestone& mark : timeline.marks) last = std::max(last, mark.order);
+  for (const CheckpointTimes& found : timeline.checkpoints) last = std::max(last, found.order);
   for (const WorkerSpan& worker : timeline.workers) {
     last = std::max({last, worker.spawned_order, worker.ended_order});
     for (const Milestone& milestone : worker.milestones) last = std::max(last, milestone.order);
@@ -240,7 +240,11 @@ void add_part(Timeline& all, Timeline part, int order) {
     all.workers.push_back(std::move(worker));
   }
   all.stops_ms.insert(all.stops_ms.end(), part.stops_ms.begin(), part.stops_ms.end());
-  all.checkpoints.insert(all.checkpoints.end(), part.checkpoints.begin(), part.checkpoints.end());
+  for (CheckpointTimes& times : part.checkpoints) {
+    times.order += order;
+    all.checkpoints.push_back(times);
+  }
+  all.goes_on_ms.insert(all.goes_on_ms.end(), part.goes_on_ms.begin(), part.goes_on_ms.end());
   std::map<std::string, int> told;
   for (const Milestone& mark : all.marks) ++told[mark.what];
   for (Milestone& mark : part.marks) {
@@ -270,6 +274,23 @@ std::vector<WorkerSpan> Timeline::last_workers() const {
     if (worker.round == workers.back().round) last.push_back(worker);
   }
   return last;
+}
+
+std::vector<Milestone> Timeline::marks_with_checkpoints() const {
+  std::map<int, CheckpointTimes> rounds;
+  for (const CheckpointTimes& found : checkpoints) {
+    CheckpointTimes& newest = rounds.try_emplace(found.round, found).first->second;
+    newest.kept_ms = std::max(newest.kept_ms, found.kept_ms);
+    newest.in_memory_ms = std::max(newest.in_memory_ms, found.in_memory_ms);
+  }
+  std::vector<Milestone> all = marks;
+  for (const auto& [round, newest] : rounds) {
+    const bool is_in_memory = newest.in_memory_ms > newest.kept_ms;
+    const std::int64_t ms = std::max(newest.kept_ms, newest.in_memory_ms);
+    if (ms < started_ms) continue;
+    all.push_back({ms, is_in_memory ? "newest checkpoint, in memory" : "newest checkpoint", newest.order});
+  }
+  return all;
 }
 
 std::vector<std::string> Timeline::milestone_names() const {

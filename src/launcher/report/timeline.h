@@ -63,6 +63,7 @@ struct CheckpointTimes {
   int round = 0;
   std::int64_t kept_ms = 0;
   std::int64_t in_memory_ms = 0;  ///< in LRUN_MEMORY_DIR, which is gone after the run
+  int order = 0;                  ///< as Milestone::order
 
   bool operator==(const CheckpointTimes&) const = default;
 };
@@ -89,14 +90,18 @@ struct Timeline {
   std::vector<WorkerSpan> workers;                ///< by round, then as they were started
   std::vector<Milestone> marks;                   ///< of the whole run: 'stopping 3 workers', 'restart 1'
   std::vector<std::int64_t> stops_ms = {};        ///< when lrun began to stop workers, in any order
+  std::vector<std::int64_t> goes_on_ms = {};      ///< when lrun chose to start workers again, in any order
   std::vector<CheckpointTimes> checkpoints = {};  ///< as the launchers found them, in any order
 
+  [[nodiscard]] bool succeeded() const { return reason == "succeeded"; }
   /// The time that a picture must reach: the end, or the last thing known.
   [[nodiscard]] std::int64_t last_ms() const;
   /// Those of the last round: of a time before the nodes of the job changed there may be others with their ranks.
   [[nodiscard]] std::vector<WorkerSpan> last_workers() const;
   /// The one with the highest peak memory; nullptr: no peak is known.
   [[nodiscard]] const WorkerSpan* largest_worker() const;
+  /// `marks`, and the newest checkpoint of each round, unless it is older than the run.
+  [[nodiscard]] std::vector<Milestone> marks_with_checkpoints() const;
   /// The kinds of milestones, in the order in which they were first reached.
   [[nodiscard]] std::vector<std::string> milestone_names() const;
   bool operator==(const Timeline&) const = default;

@@ -154,7 +154,7 @@ class Plot {
   [[nodiscard]] std::string marks() const {
     std::string text;
     std::array<double, 2> free_from{0, 0};
-    for (const Milestone& mark : timeline_.marks) {
+    for (const Milestone& mark : timeline_.marks_with_checkpoints()) {
       const double x = x_of(mark.ms);
       const double width = static_cast<double>(mark.what.size()) * kLetter;
       const bool to_left = x + width > kWidth - kRight;

@@ -51,7 +51,9 @@ std::vector<Happening> happenings_of(const Timeline& timeline) {
     if (worker.ended_ms == 0) continue;
     add(happenings, {worker.ended_ms, worker.ending, worker.ended_order}, worker.round, worker.rank);
   }
-  for (const Milestone& mark : timeline.marks) happenings.push_back({mark.ms, mark.ms, mark.order, -1, {}, mark.what});
+  for (const Milestone& mark : timeline.marks_with_checkpoints()) {
+    happenings.push_back({mark.ms, mark.ms, mark.order, -1, {}, mark.what});
+  }
   if (timeline.ended_ms != 0) {
     const std::string end = fmt::format("the run ended: {}, exit code {}", timeline.reason, timeline.exit_code);
     happenings.push_back({timeline.ended_ms, timeline.ended_ms, kLast, -1, {}, end});

@@ -59,12 +59,13 @@ std::string path_in_use(const MemoryFolder& folder) {
 
 /// When liblrun last said that a checkpoint is written, in nanoseconds of the wall clock; 0: it has not.
 std::int64_t told_checkpoint_ns(const Attempt& attempt) {
+  const std::int64_t now = nanoseconds(steady_now());
   std::int64_t newest = 0;
   for (std::size_t i = 0; i < attempt.processes().size(); ++i) {
-    newest = std::max(newest, attempt.progress(i).checkpoint_steady_ns);
+    const std::int64_t told = attempt.progress(i).checkpoint_steady_ns;  // workers may write anything there
+    if (told > 0 && told <= now) newest = std::max(newest, told);
   }
-  if (newest == 0) return 0;
-  return newest + nanoseconds(std::chrono::system_clock::now()) - nanoseconds(steady_now());
+  return newest == 0 ? 0 : nanoseconds(std::chrono::system_clock::now()) - (now - newest);
 }
 
 /// The record of a worker that could not be started.
@@ -314,13 +315,16 @@ void AttemptLoop::stop(const Event& event, const RunEnd& end) {
   if (waits()) return stop_early(end, false);
   Supervisor& supervisor = attempt_->supervisor();
   if (job_ && stops_for_others(supervisor.state()) && job_->leave_while_stopping(end)) early_end_ = end;
+  const bool looked = checkpoint_look_.has_value();
   tell_supervisor(event);
+  if (looked && checkpoint_look_) attempt_left({});  // a second request waits for no file server
 }
 
-/// A user who asks for the end does not wait for a file server.
+/// Where no attempt may follow any more, nothing depends on checkpoints.
 void AttemptLoop::tell_supervisor(const Event& event) {
+  const bool was_unwanted = attempt_->supervisor().state().unwanted;
   attempt_->supervisor().handle(event);
-  if (checkpoint_look_ && attempt_->supervisor().state().unwanted) attempt_left({});
+  if (checkpoint_look_ && !was_unwanted && attempt_->supervisor().state().unwanted) attempt_left({});
 }
 
 void AttemptLoop::guard_died() {
@@ -345,7 +349,7 @@ void AttemptLoop::attempt_over() {
     warn_of_program_left(run_, *attempt_);
   }
   if (job_ && !succeeded) (void)clean_up();
-  if (succeeded || guard_died_) return attempt_left({});
+  if (succeeded) return attempt_left({});
   const std::string& pattern = run_.plan.checkpoint_path.value;
   const std::string memory = path_in_use(run_.guard.memory());
   if (pattern.empty() && memory.empty()) return attempt_left({});

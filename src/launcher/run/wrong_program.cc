@@ -83,6 +83,7 @@ constexpr OtherWord kOtherWords[] = {
     {"why", "did you mean 'lrun explain'?"},
     {"diagnose", "did you mean 'lrun explain'?"},
     {"info", "'lrun report' shows how a run went, and 'lrun doctor' what is wrong here"},
+    {"goodput", "'lrun report --goodput' says what the time of a job was spent on"},
     {"rerun", "did you mean 'lrun again'?"},
     {"retry", "did you mean 'lrun again'?"},
     {"restart", "did you mean 'lrun again'?"},

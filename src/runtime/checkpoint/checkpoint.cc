@@ -3,20 +3,34 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "process/progress.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/find.h"
 #include "runtime/checkpoint/share.h"
 
 namespace lrun {
+namespace {
+
+/// True below LRUN_MEMORY_DIR, where the launcher looks itself.
+bool is_in_memory(const std::filesystem::path& path) {
+  const char* const memory = std::getenv("LRUN_MEMORY_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (memory == nullptr || *memory == '\0') return false;
+  return std::filesystem::absolute(path).lexically_normal().native().starts_with(std::string(memory) + "/");
+}
+
+}  // namespace
 
 void write_checkpoint(const std::filesystem::path& path, std::string_view content, std::uint64_t step) {
   detail::CheckpointHeader header;
   header.step = step;
   detail::write_checkpoint_file(detail::replaceable_file(path), header, content);
-  detail::tell_checkpoint();
+  if (!is_in_memory(path))
+    ProgressReporter(std::getenv(kProgressVariable)).checkpoint();  // NOLINT(concurrency-mt-unsafe)
 }
 
 void require_checkpoint_path(const std::filesystem::path& path) {

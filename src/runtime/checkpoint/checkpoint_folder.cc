@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "process/progress.h"
 #include "runtime/checkpoint/checkpoint_name.h"
 #include "runtime/checkpoint/file.h"
 #include "runtime/checkpoint/files_of_folder.h"
@@ -116,9 +117,9 @@ class CheckpointFolder::State {
     memory = place_in_memory(folder);
   }
 
-  void write_whole(std::uint64_t step, const std::string& content) const {
+  void write_whole(std::uint64_t step, const std::string& content) {
     write_whole_checkpoint(folder, step, content);
-    detail::tell_checkpoint();
+    reporter.checkpoint();
     detail::prune_checkpoints(folder, {CheckpointKind::kWhole, step, 0, 0}, 0, options.keep);
   }
 
@@ -143,12 +144,12 @@ class CheckpointFolder::State {
     }
   }
 
-  void write_manifest(CheckpointHeader header, const std::vector<PartReport>& reports) const {
+  void write_manifest(CheckpointHeader header, const std::vector<PartReport>& reports) {
     const CheckpointName name{CheckpointKind::kManifest, header.step, 0, 0};
     header.kind = name.kind;
     header.part = 0;
     detail::write_checkpoint_file(folder / detail::spell(name), header, manifest_of(reports));
-    detail::tell_checkpoint();
+    reporter.checkpoint();
     detail::prune_checkpoints(folder, name, header.parts, options.keep);
   }
 
@@ -169,8 +170,9 @@ class CheckpointFolder::State {
   std::filesystem::path folder;
   std::filesystem::path memory;  // empty: there is none; rank 0 uses it
   CheckpointFolderOptions options;
-  std::future<void> pending;  // what a thread writes
-  bool has_told = false;      // that nothing can be saved in memory
+  std::future<void> pending;                                  // what a thread writes
+  bool has_told = false;                                      // that nothing can be saved in memory
+  ProgressReporter reporter{std::getenv(kProgressVariable)};  // NOLINT(concurrency-mt-unsafe): of the caller's thread
 };
 
 CheckpointFolder::CheckpointFolder(Session& session, std::filesystem::path folder, CheckpointFolderOptions options)

@@ -9,14 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <exception>
 #include <system_error>
 #include <utility>
 
 #include "base/crc32c.h"
 #include "base/fd.h"
-#include "process/progress.h"
 #include "runtime/checkpoint/checkpoint_name.h"
 
 namespace lrun::detail {
@@ -127,10 +125,6 @@ CheckpointHeader write_checkpoint_file(const std::filesystem::path& path, Checkp
   file.sync_and_rename(path);
   sync_folder(path.has_parent_path() ? path.parent_path() : ".");
   return header;
-}
-
-void tell_checkpoint() {
-  ProgressReporter(std::getenv(kProgressVariable)).checkpoint();  // NOLINT(concurrency-mt-unsafe)
 }
 
 std::filesystem::path replaceable_file(const std::filesystem::path& path) {

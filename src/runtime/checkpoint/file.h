@@ -38,9 +38,6 @@ std::optional<CheckpointHeader> check_checkpoint_file(const std::filesystem::pat
 /// Whether the file exists and its header fits its size. The content is not read.
 bool looks_like_checkpoint(const std::filesystem::path& path) noexcept;
 
-/// Tells the launcher that a checkpoint is complete from which the next attempt can go on.
-void tell_checkpoint();
-
 /// Makes changes in a folder (renamed or removed files) survive a power cut.
 /// \throws std::system_error  names the folder.
 void sync_folder(const std::filesystem::path& folder);

@@ -97,6 +97,8 @@ TEST(Verb, LogsTakesARunAndListsOfRanksInAnyOrder) {
 TEST(Verb, WordsThatItDoesNotTakeAreAnswered) {
   EXPECT_THAT(refusal({"status", "--watch", "5"}), mentions({"'--watch' takes no value, got '5'", "every 2 seconds"}));
   EXPECT_THAT(refusal({"report", "--json"}), mentions({"needs '--goodput'", "'lrun explain --json' the cause"}));
+  EXPECT_THAT(refusal({"runs", "--goodput"}), HasSubstr("did you mean 'lrun report --goodput'?"));
+  EXPECT_THAT(refusal({"report", "--goodput", "--html", "-"}), mentions({"both write to stdout", "report.html"}));
   EXPECT_THAT(refusal({"doctor", "a/train.py"}), mentions({"'lrun --dry-run a/train.py' shows how it"}));
   EXPECT_THAT(refusal({"doctor", "node1"}), mentions({"did you mean 'lrun doctor --hosts node1'?"}));
   EXPECT_THAT(refusal({"runs", "rm"}), mentions({"lrun removes old ones itself"}));

@@ -163,11 +163,9 @@ TEST(MakePlan, WarnsOfOptionsThatChangeNothingWithoutAnother) {
   LaunchRequest request = request_for("2");
   request.on_hang = {OnHang::kRestart, Source::kFlag, "--on-hang"};
   request.restart_backoff = {Duration(1000), Source::kFlag, "--restart-backoff"};
-  request.checkpoint_path = {"state.pt", Source::kFlag, "--checkpoint-path"};
   EXPECT_THAT(plan_of(request, cpu_node()).warnings,
               testing::ElementsAre("'--on-hang' changes nothing without '--hang-timeout'",
-                                   "'--restart-backoff' changes nothing without '--max-restarts'",
-                                   "'--checkpoint-path' changes nothing without '--max-restarts'"));
+                                   "'--restart-backoff' changes nothing without '--max-restarts'"));
   request.hang_timeout.value = Duration(1000);
   request.restart_backoff = {};
   request.checkpoint_path = {};

@@ -23,5 +23,11 @@ TEST(RunId, IsNoOtherName) {
   }
 }
 
+TEST(RunId, HasTheSecondInWhichItWasMade) {
+  EXPECT_EQ(time_of_run_id("20261121-204530-x7k2q9"), 1'795'293'930'000);
+  EXPECT_EQ(time_of_run_id("20261321-204530-x7k2q9"), 0) << "there is no such month";
+  EXPECT_EQ(time_of_run_id("resnet"), 0);
+}
+
 }  // namespace
 }  // namespace lrun::launcher

@@ -1,5 +1,6 @@
 #include "report/goodput.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 namespace lrun::launcher {
 namespace {
 
+using ::testing::HasSubstr;
 using End = AttemptUse::End;
 using Fate = WorkerSpan::Fate;
 
@@ -51,6 +53,15 @@ class Job {
   }
   Job& now(int when) {
     run_.now_ms = at(when);
+    return *this;
+  }
+  Job& goes_on(int when) {
+    run_.goes_on_ms.push_back(at(when));
+    return *this;
+  }
+  /// Its workers were seen then.
+  Job& used(int when) {
+    run_.workers.back().usage.push_back({.ms = at(when)});
     return *this;
   }
   [[nodiscard]] const Timeline& timeline() const { return run_; }
@@ -120,12 +131,14 @@ TEST(Goodput, OfWorkersThatEndWellWhenTheyAreStoppedIsUpToTheCheckpoint) {
   EXPECT_EQ(goodput.attempts.front().end, End::kStopped);
 }
 
-TEST(Goodput, CountsACheckpointInMemoryOnlyWhereTheRunGoesOn) {
+TEST(Goodput, CountsACheckpointInMemoryOnlyWhereALaterStartHasKeptItsWork) {
   Job job;
   job.round(0, 9, 50, Fate::kFailed).saved(20, 45).round(51, 60, 100, Fate::kFailed).saved(20, 90).ended(101);
   const Goodput goodput = job.goodput();
-  expect_use(goodput.attempts[0].use, use(35, 10, 5, 0, 1));
+  expect_use(goodput.attempts[0].use, use(10, 10, 30, 0, 1));
   expect_use(goodput.attempts[1].use, use(0, 10, 39, 0, 1));
+  job.round(102, 110, 150, Fate::kSucceeded).ended(151, "succeeded");
+  expect_use(job.goodput().attempts[0].use, use(35, 10, 5, 0, 1));
 }
 
 TEST(Goodput, IsNothingOfAStartInWhichARankNeverBecameReady) {
@@ -184,11 +197,71 @@ TEST(Goodput, OfRequeuedRunsHasTheTimeBetweenThem) {
 }
 
 TEST(Goodput, OfARunWhoseLauncherWasKilledIsLost) {
-  Job job;
-  job.round(0, 9, 0, Fate::kRunning).stopped(60);
-  const Goodput goodput = job.goodput();
+  const Goodput goodput = Job().round(0, 9, 0, Fate::kRunning, kConnectedToStore).used(60).goodput();
+  expect_use(goodput.use, use(0, 10, 50, 0, 0));
   EXPECT_EQ(goodput.attempts.front().end, End::kUnknown);
-  EXPECT_EQ(goodput.use.useful, 0);
+}
+
+TEST(Goodput, OfALivingStartIsWorkWhereFirstStepsAreNotWrittenYetAndNobodyUsesTheStore) {
+  Job job;
+  job.round(0, 9, 50, Fate::kFailed).saved(50).round(52, 0, 0, Fate::kRunning).now(100);
+  expect_use(job.goodput().attempts[1].use, use(48, 0, 0, 2 - 1, 0));
+}
+
+TEST(Goodput, OfALivingStartThatHasNotReachedTheStoreIsItsStart) {
+  Job job;
+  job.round(0, 9, 50, Fate::kFailed, kConnectedToStore).saved(50).round(52, 0, 0, Fate::kRunning).now(100);
+  expect_use(job.goodput().attempts[1].use, use(0, 48, 0, 1, 0));
+}
+
+TEST(Goodput, OfAStartThatFailedOnAnotherNodeIsLost) {
+  Job job;
+  job.round(0, 9, 50, Fate::kSucceeded).round(60, 69, 90, Fate::kSucceeded).ended(100, "succeeded");
+  const Goodput goodput = job.goodput();
+  EXPECT_EQ(goodput.attempts[0].end, End::kFailed);
+  expect_use(goodput.attempts[0].use, use(0, 10, 50, 0, 0));
+  expect_use(goodput.attempts[1].use, use(30, 10, 0, 0, 0));
+}
+
+TEST(Goodput, OfWorkersThatHaveEndedWellGoesOnWhileOtherNodesWork) {
+  const Goodput goodput = Job().round(0, 9, 50, Fate::kSucceeded).now(80).goodput();
+  EXPECT_EQ(goodput.attempts[0].end, End::kRuns);
+  expect_use(goodput.use, use(70, 10, 0, 0, 0));
+}
+
+TEST(Goodput, CountsTheTimeWithoutANodeAsWaiting) {
+  Job job;
+  job.round(0, 9, 50, Fate::kStopped).saved(50);
+  Timeline timeline =
+      job.stopped(50).goes_on(52).round(90, 99, 120, Fate::kSucceeded).ended(121, "succeeded").timeline();
+  timeline.workers[1].ended_ms = 0;  // its node is lost
+  timeline.workers[1].fate = Fate::kRunning;
+  const Goodput goodput = goodput_of({timeline});
+  EXPECT_EQ(goodput.attempts[0].end, End::kStopped);
+  expect_use(goodput.use, use(40 + 21, 10 + 10, 0, 40, 0));
+}
+
+TEST(Goodput, CountsTheTimeInWhichARunWaitsForNodesThatDoNotComeAsWaiting) {
+  const Goodput goodput = Job()
+                              .round(0, 9, 50, Fate::kStopped)
+                              .stopped(50)
+                              .saved(50)
+                              .goes_on(52)
+                              .stopped(80)
+                              .ended(81, "interrupted")
+                              .goodput();
+  expect_use(goodput.use, use(40, 10, 0, 30, 1));
+}
+
+TEST(Goodput, IsNotReadyWithoutOneOfTheRanksThatEverAre) {
+  Job job;
+  job.round(0, 9, 50, Fate::kFailed).round(60, 69, 90, Fate::kFailed).ended(91);
+  Timeline timeline = job.timeline();
+  for (WorkerSpan& worker : timeline.workers) {
+    worker.rank += worker.round * 10;
+    if (worker.round == 1) worker.milestones.clear();
+  }
+  expect_use(goodput_of({timeline}).attempts[1].use, use(0, 30, 0, 9, 1));
 }
 
 TEST(Goodput, HandsOutNoTimeTwiceWhereHostsHaveOtherClocks) {
@@ -202,10 +275,10 @@ TEST(GoodputText, IsThis) {
   const Job first = Job("r1", 0, 1).round(1, 9, 50, Fate::kStopped).stopped(49).saved(48).ended(51, "interrupted");
   const Job second = Job("r2", 151, 152).round(152, 160, 4000, Fate::kSucceeded).ended(4001, "succeeded");
   EXPECT_EQ(goodput_text(goodput_of({first.timeline(), second.timeline()}), "bert"),
-            "job bert: 2 runs, 2 starts of the workers, 1h06m since 2023-11-14 22:13:20 UTC\n"
+            "job bert: 2 runs, 2 starts of the workers, 1h07m since 2023-11-14 22:13:20 UTC\n"
             "goodput 96.9 %\n"
             "\n"
-            "  useful       1h04m   96.9 %  work that a checkpoint or the end of the training has kept\n"
+            "  useful       1h05m   96.9 %  work that a checkpoint or the end of the training has kept\n"
             "  lost          1.0s    0.0 %  work since the newest checkpoint before a failure or a stop\n"
             "  starting     18.0s    0.4 %  until every rank had begun its first step\n"
             "  stopping      2.0s    0.0 %  from a failure or the wish to stop until all workers had ended\n"
@@ -214,6 +287,16 @@ TEST(GoodputText, IsThis) {
             "RUN  ATTEMPT  WAITED  STARTING  USEFUL  LOST  STOPPING  END\n"
             "r1         0    1.0s      9.0s   38.0s  1.0s      2.0s  stopped\n"
             "r2         0   1m41s      9.0s   1h04m  0.0s      0.0s  succeeded\n");
+}
+
+TEST(GoodputText, SaysWhatTheNumbersDoNotTell) {
+  const auto text_of = [](const Job& job) { return goodput_text(job.goodput(), ""); };
+  EXPECT_THAT(text_of(Job().round(0, 0, 50, Fate::kSucceeded).ended(51, "succeeded")),
+              HasSubstr("  starting         -        -  not known: no rank told a step or reached the store\n"));
+  EXPECT_THAT(text_of(Job().round(0, 9, 50, Fate::kFailed).saved(40).round(60, 69, 0, Fate::kRunning).used(90)),
+              HasSubstr("nobody looked for checkpoints"));
+  EXPECT_THAT(text_of(Job().round(0, 9, 0, Fate::kRunning, kConnectedToStore).now(90)),
+              HasSubstr("all work of a start that goes on counts as useful so far\n"));
 }
 
 TEST(GoodputJson, HasTheSameInMilliseconds) {
@@ -233,6 +316,7 @@ TEST(GoodputPage, HasABarOfAllUses) {
   EXPECT_NE(page.find("<h2>Goodput 58.8 %</h2>"), std::string::npos) << page;
   EXPECT_NE(page.find("width: 58.824%; background: var(--succeeded)"), std::string::npos) << page;
   EXPECT_EQ(page.find("waiting"), std::string::npos) << "what took no time has no place";
+  EXPECT_EQ(goodput_html(Job().ended(100, "succeeded").goodput()), "") << "the workers are on other hosts";
 }
 
 }  // namespace

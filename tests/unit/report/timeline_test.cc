@@ -194,12 +194,32 @@ TEST(Timeline, KnowsTheNewestCheckpointOfEachRound) {
   ASSERT_TRUE(timeline);
   ASSERT_EQ(timeline->checkpoints.size(), 2U);
   EXPECT_EQ(timeline->checkpoints[0],
-            (CheckpointTimes{timeline->workers[0].round, 1'700'000'001'500, 1'700'000'001'750}));
+            (CheckpointTimes{timeline->workers[0].round, 1'700'000'001'500, 1'700'000'001'750, 6}));
   EXPECT_EQ(timeline->checkpoints[1].in_memory_ms, 0);
   EXPECT_EQ(timeline->stops_ms, std::vector<std::int64_t>{1'700'000'002'000});
   const std::string text = timeline_text(*timeline);
   EXPECT_NE(text.find("  1.750              newest checkpoint, in memory\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("newest checkpoint\n"), std::string::npos) << "it is older than the run: " << text;
+}
+
+TEST(Timeline, TakesNoCheckpointOfAFileServersClockThatIsAheadForLater) {
+  std::string events = two_attempts();
+  events.insert(events.find(R"({"schema":1,"time":1700000002.250)"),
+                event("1700000002.125", "checkpoints_found", R"({"attempt":0,"written":1700009999.000})"));
+  const auto timeline = timeline_from_events(events);
+  ASSERT_TRUE(timeline);
+  EXPECT_EQ(timeline->checkpoints.at(0).kept_ms, 1'700'000'002'125);
+  EXPECT_EQ(timeline->last_ms(), timeline->ended_ms);
+}
+
+TEST(MergedTimeline, ShowsTheNewestCheckpointOfAllNodes) {
+  Timeline one = *timeline_from_events(two_attempts());
+  one.checkpoints = {{one.workers[0].round, one.started_ms + 500}};
+  Timeline other = one;
+  other.checkpoints = {{one.workers[0].round, one.started_ms + 750}};
+  const std::string text = timeline_text(merged({one, other}));
+  EXPECT_NE(text.find("  0.750              newest checkpoint\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("  0.500              newest checkpoint\n"), std::string::npos) << text;
 }
 
 TEST(Timeline, SaysWhyARunEndedWhereNobodyWasLeftToBeStopped) {
