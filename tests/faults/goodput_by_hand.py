@@ -18,6 +18,7 @@ import time
 
 PATIENCE_S = 60
 PARALLEL = 4
+LAST_S = 12  # so that 1 % of the shortest job is more than a loaded machine needs to start lrun
 USES = ("useful", "starting", "lost", "waiting", "stopping")
 MOST_OFF = 0.01
 # Times are of the wall clock. The shell's note comes before Python has started. A rank's step is told as liblrun does it: three numbers in
@@ -98,6 +99,7 @@ def attempts_of(chance, is_last):
             attempt.fails_at_start = chance.random() < 0.2
         else:
             attempt.is_stopped, attempt.succeeds = not is_last, is_last
+            attempt.rest_s += is_last * LAST_S
         attempts.append(attempt)
     return attempts
 

@@ -80,7 +80,7 @@ int print_goodput(const VerbRequest& request, const RunEntry& run, const std::ve
                   MessageSink& sink) {
   const Goodput goodput = goodput_of(job);
   if (goodput.attempts.empty()) {
-    throw UserError("no worker of run '" + run.id + "' ran on this host", "type it on a host of its workers");
+    throw UserError("no worker of run '" + run.id + "' ran on this host", "'lrun report' tells what happened");
   }
   const std::string& name = run.name.empty() ? run.job() : run.name;
   const std::string text = request.json ? goodput_json(goodput, name) : goodput_text(goodput, name);

@@ -30,6 +30,13 @@ Duration delay_before(int restart_in_a_row, Duration backoff) {
   return std::max(backoff, std::min(delay, kMostBackoff));
 }
 
+/// An attempt that brought a newer checkpoint begins the delays anew, but for the first: a program that fails at once
+/// after each checkpoint is not to fail a hundred times a second.
+int in_a_row_after(const RestartHistory& history, bool was_healthy, bool is_further) {
+  if (was_healthy) return 1;
+  return is_further ? std::min(history.in_a_row + 1, 2) : history.in_a_row + 1;
+}
+
 }  // namespace
 
 bool is_same_start_up_error(const FailureRecord& before, const FailureRecord& now) {
@@ -58,7 +65,7 @@ RestartChoice choose_restart(const RestartRules& rules, const RestartHistory& hi
   } else {
     const bool healthy = failure != nullptr && Duration(failure->lifetime_ms) >= kHealthy;
     choice.kind = RestartChoice::Kind::kRestart;
-    choice.history = {history.used + 1, healthy ? 1 : history.in_a_row + 1,
+    choice.history = {history.used + 1, in_a_row_after(history, healthy, is_further),
                       failure == nullptr ? std::nullopt : std::optional(*failure), before_checkpoint,
                       std::max(history.checkpoint_ns, verdict.checkpoint_ns)};
     choice.delay = delay_before(choice.history.in_a_row, rules.backoff);

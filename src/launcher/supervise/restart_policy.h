@@ -22,7 +22,7 @@ struct RestartRules {
 /// The restarts of a run so far.
 struct RestartHistory {
   int used = 0;                       ///< restarts so far
-  int in_a_row = 0;                   ///< those since the last attempt that lived for kHealthy
+  int in_a_row = 0;                   ///< those from which the delay follows, since an attempt that went well
   std::optional<FailureRecord> last;  ///< the failure before the last restart; empty: it was a hang
   int before_checkpoint = 0;          ///< of `used`, those before the newest checkpoint was written
   std::int64_t checkpoint_ns = 0;     ///< when that was, on the wall clock; 0: none is known
@@ -55,7 +55,7 @@ struct RestartChoice {
 
 /// A failure within this time is one of the start.
 inline constexpr Duration kStartUp = std::chrono::minutes(1);
-/// After an attempt that lived this long the delays begin anew.
+/// After an attempt that lived this long the delays begin anew; after one with a newer checkpoint from the second on.
 inline constexpr Duration kHealthy = std::chrono::minutes(10);
 inline constexpr Duration kMostBackoff = std::chrono::minutes(5);
 

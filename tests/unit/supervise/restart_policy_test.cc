@@ -168,6 +168,15 @@ TEST(RestartPolicy, AHealthyAttemptBeginsTheDelaysAnew) {
   EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), late}).history.used, 3) << "but it is counted";
 }
 
+TEST(RestartPolicy, ANewerCheckpointMakesTheDelayTheShortestAgain) {
+  const RestartRules rules{.most = 100, .backoff = Duration(1000)};
+  EXPECT_EQ(after_checkpoints(rules, {5}).delay, Duration(0));
+  EXPECT_EQ(after_checkpoints(rules, {5, 5, 5, 5}).delay, Duration(4000));
+  EXPECT_EQ(after_checkpoints(rules, {5, 5, 5, 5, 6}).delay, Duration(1000));
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 7, 8, 9}).delay, Duration(1000)) << "a program may fail after each";
+  EXPECT_EQ(after_checkpoints(rules, {5, 6, 7, 7}).delay, Duration(2000));
+}
+
 TEST(RestartPolicy, ALongBackoffOfTheUsersIsNotCut) {
   const RestartRules rules{.most = 9, .backoff = std::chrono::minutes(20)};
   EXPECT_EQ(after(rules, {exited(1, "a"), exited(1, "b"), exited(1, "c")}).delay, std::chrono::minutes(20));
