@@ -1,3 +1,5 @@
+// In: the restarts of a run so far and the verdict on its last attempt. Out: whether and when another follows. Restarts
+// asks for it. Pure.
 #include "supervise/restart_policy.h"
 
 #include <nlohmann/json.hpp>
