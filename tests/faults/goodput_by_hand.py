@@ -50,8 +50,9 @@ def save():
 
 signal.signal(signal.SIGTERM, stop)
 time.sleep(plan["start_s"])
+failure = 3 + attempt  # the same twice would not be started again
 if plan["fails_at_start"] and rank == "1":
-    end(3)
+    end(failure)
 fd, offset = map(int, os.environ["LRUN_PROGRESS_FD"].split(":"))
 now = time.monotonic_ns()
 note("step")
@@ -65,7 +66,7 @@ if plan["is_stopped"]:
     note("ready")
     time.sleep(1000)
 if rank == "1" or plan["succeeds"]:
-    end(0 if plan["succeeds"] else 3)
+    end(0 if plan["succeeds"] else failure)
 time.sleep(1000)
 """
 
