@@ -6,10 +6,11 @@
 
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
+
+#include "base/clock.h"
 
 namespace lrun::inline core {
 namespace {
@@ -18,11 +19,6 @@ constexpr std::size_t kBytesPerWorker = 64;  // a cache line each
 // Steps and checkpoints may be reported by several threads, and each writes only its part.
 constexpr std::size_t kStepBytes = offsetof(Progress, checkpoint_steady_ns);
 constexpr const char* kMemoryName = "lrun-progress";
-
-std::int64_t steady_now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
-}
 
 /// A program may have closed the descriptor that it was given and opened a file of its own under the same number.
 bool is_progress_memory(int fd) {
@@ -65,7 +61,7 @@ ProgressReporter::ProgressReporter(const char* variable) {
 void ProgressReporter::step() {
   if (!memory_) return;
   ++progress_.steps;
-  progress_.steady_ns = steady_now_ns();
+  progress_.steady_ns = nanoseconds(steady_now());
   if (progress_.steps == 1) progress_.first_steady_ns = progress_.steady_ns;
   const Progress written = progress_;  // a copy: GCC takes the member for its first field under sanitizers
   if (::pwrite(memory_.get(), &written, kStepBytes, offset_) < 0) memory_.reset();
@@ -73,7 +69,7 @@ void ProgressReporter::step() {
 
 void ProgressReporter::checkpoint() {
   if (!memory_) return;
-  const std::int64_t now = steady_now_ns();
+  const std::int64_t now = nanoseconds(steady_now());
   const auto place = offset_ + static_cast<std::int64_t>(kStepBytes);
   if (::pwrite(memory_.get(), &now, sizeof now, place) < 0) memory_.reset();
 }

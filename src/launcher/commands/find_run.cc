@@ -126,8 +126,7 @@ std::vector<RunEntry> alive_of(std::vector<RunEntry> runs) {
 std::int64_t launched_ms(const RunEntry& run) {
   std::filesystem::file_time_type first = time_of_run(run.parts.front());
   for (const std::filesystem::path& part : run.parts) first = std::min(first, time_of_run(part));
-  const auto time = std::chrono::file_clock::to_sys(first).time_since_epoch();
-  const std::int64_t made_ms = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  const std::int64_t made_ms = nanoseconds(std::chrono::file_clock::to_sys(first)) / 1'000'000;
   const std::int64_t id_ms = time_of_run_id(run.id);
   constexpr std::int64_t kSecond = 1000;  // an id knows no more
   return id_ms != 0 && made_ms >= id_ms + 2 * kSecond ? id_ms : std::max<std::int64_t>(0, made_ms);
@@ -266,7 +265,6 @@ RunFiles read_run(const RunEntry& run) {
   if (!run.alive) files.result = read_small_file(decides / "result.json", kMostResultBytes);
   if (timelines.empty()) return files;
   files.timeline = merged(std::move(timelines));
-  files.timeline->launched_ms = launched_ms(run);
   if (!run.alive) return files;
   files.timeline->ended_ms = 0;  // a launcher may have left the job
   files.timeline->reason.clear();
@@ -279,8 +277,9 @@ Timeline timeline_in(RunFiles files, const RunEntry& run) {
   throw UserError("run '" + run.id + "' left no events", "its folder is '" + run.folder.string() + "'");
 }
 
-std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
+std::vector<Timeline> timelines_of_job(const RunEntry& run, Timeline timeline,
                                        const std::filesystem::path& state_folder) {
+  timeline.launched_ms = launched_ms(run);
   std::vector<Timeline> job;
   bool is_past = false;
   for (const RunEntry& other : list_runs(state_folder)) {
@@ -292,7 +291,10 @@ std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& time
     }
     std::optional<Timeline> found = is_it ? timeline : read_run(other).timeline;
     if (!found || found->workers.empty()) continue;
-    if (!is_it && other.alive) found->now_ms = wall_ms();
+    if (!is_it) {
+      found->launched_ms = launched_ms(other);
+      if (other.alive) found->now_ms = wall_ms();
+    }
     const auto is_beside_it = [&] { return !job.empty() && found->started_ms < job.back().last_ms(); };
     while (is_it && is_beside_it()) job.pop_back();
     if (is_beside_it()) continue;

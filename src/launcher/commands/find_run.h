@@ -60,7 +60,7 @@ RunFiles read_run(const RunEntry& run);
 Timeline timeline_in(RunFiles files, const RunEntry& run);
 /// The timelines of its job: the runs that are kept, oldest first, one after the other, up to the one that succeeded.
 /// Runs beside another one of the same name are left out. `timeline` is that of `run`.
-std::vector<Timeline> timelines_of_job(const RunEntry& run, const Timeline& timeline,
+std::vector<Timeline> timelines_of_job(const RunEntry& run, Timeline timeline,
                                        const std::filesystem::path& state_folder);
 inline Timeline timeline_of(const RunEntry& run) { return timeline_in(read_run(run), run); }
 

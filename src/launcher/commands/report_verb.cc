@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -76,9 +75,7 @@ void write_page(const std::string& file, std::string_view page) {
   }
 }
 
-int print_goodput(const VerbRequest& request, const RunEntry& run, const std::vector<Timeline>& job,
-                  MessageSink& sink) {
-  const Goodput goodput = goodput_of(job);
+int print_goodput(const VerbRequest& request, const RunEntry& run, const Goodput& goodput, MessageSink& sink) {
   if (goodput.attempts.empty()) {
     throw UserError("no worker of run '" + run.id + "' ran on this host", "'lrun report' tells what happened");
   }
@@ -103,17 +100,17 @@ int report_verb(const VerbRequest& request, const Environment& environment, Mess
   Timeline timeline = timeline_in(std::move(files), run);
   if (run.alive) timeline.now_ms = wall_ms();
   const bool needs_job = request.goodput || !request.html_file.empty();
-  std::vector<Timeline> job;
-  if (needs_job) job = timelines_of_job(run, timeline, state);
+  Goodput goodput;
+  if (needs_job) goodput = goodput_of(timelines_of_job(run, timeline, state));
   add_first_outputs(timeline);
   if (!request.html_file.empty()) {
     add_log_files(timeline);
-    const std::string page = timeline_html(timeline, verdict, goodput_html(goodput_of(job)));
+    const std::string page = timeline_html(timeline, verdict, goodput_html(goodput));
     if (request.html_file == "-") return print_to_stdout(page, sink) ? 0 : kExitRefused;
     write_page(request.html_file, page);
     sink.note(fmt::format("the page is in '{}'", request.html_file));
   }
-  if (request.goodput) return print_goodput(request, run, job, sink);
+  if (request.goodput) return print_goodput(request, run, goodput, sink);
   const std::string text = timeline_text(timeline) + (verdict.empty() ? "" : "\n") + verdict;
   return print_to_stdout(text, sink) ? 0 : kExitRefused;
 }

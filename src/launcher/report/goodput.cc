@@ -155,9 +155,9 @@ std::int64_t ready_time(const Round& round, const std::vector<ReadySign>& signs)
 }
 
 /// Hands out the time of a job piece by piece, none twice, whatever the clocks of its hosts say.
-class Clock {
+class UncountedTime {
  public:
-  explicit Clock(std::int64_t ms) : ms_(ms) {}
+  explicit UncountedTime(std::int64_t ms) : ms_(ms) {}
 
   /// The time up to then that nobody had yet.
   std::int64_t take_until(std::int64_t ms) { return std::max(ms, ms_) - std::exchange(ms_, std::max(ms, ms_)); }
@@ -167,14 +167,14 @@ class Clock {
   std::int64_t ms_;
 };
 
-TimeUse use_of(const Round& round, std::int64_t ready_ms, Clock& clock) {
+TimeUse use_of(const Round& round, std::int64_t ready_ms, UncountedTime& time) {
   TimeUse use;
-  use.waiting = clock.take_until(round.began_ms);
-  use.starting = clock.take_until(std::min(ready_ms, round.stop_ms));
+  use.waiting = time.take_until(round.began_ms);
+  use.starting = time.take_until(std::min(ready_ms, round.stop_ms));
   const bool keeps_all = round.end == End::kSucceeded || round.end == End::kRuns;
-  use.useful = clock.take_until(keeps_all ? round.stop_ms : std::min(round.kept_ms, round.stop_ms));
-  use.lost = clock.take_until(round.stop_ms);
-  use.stopping = clock.take_until(round.end_ms);
+  use.useful = time.take_until(keeps_all ? round.stop_ms : std::min(round.kept_ms, round.stop_ms));
+  use.lost = time.take_until(round.stop_ms);
+  use.stopping = time.take_until(round.end_ms);
   return use;
 }
 
@@ -184,22 +184,22 @@ bool waits_after(const Round& last, const Timeline& run) {
                                         [&](std::int64_t ms) { return ms >= last.began_ms; });
 }
 
-void add_run(Goodput& goodput, const Timeline& run, const std::vector<ReadySign>& signs, Clock& clock) {
+void add_run(Goodput& goodput, const Timeline& run, const std::vector<ReadySign>& signs, UncountedTime& time) {
   std::vector<Round> rounds = rounds_of(run);
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     end_round(rounds[i], run, rounds[i].has_next ? rounds[i + 1].began_ms : run.last_ms());
   }
   find_checkpoints(rounds, run);
   for (const Round& round : rounds) {
-    TimeUse use = use_of(round, ready_time(round, signs), clock);
+    TimeUse use = use_of(round, ready_time(round, signs), time);
     const bool is_over = !round.has_next && !waits_after(round, run);
-    if (is_over) use.stopping += clock.take_until(run.last_ms());
+    if (is_over) use.stopping += time.take_until(run.last_ms());
     goodput.knows_checkpoints = goodput.knows_checkpoints || round.kept_ms != 0;
     const WorkerSpan& worker = *round.workers.front();
     goodput.attempts.push_back({run.run_id, worker.attempt, worker.round, round.began_ms, use, round.end});
     goodput.use += use;
   }
-  goodput.use.waiting += clock.take_until(run.last_ms());
+  goodput.use.waiting += time.take_until(run.last_ms());
 }
 
 }  // namespace
@@ -226,9 +226,9 @@ Goodput goodput_of(const std::vector<Timeline>& runs) {
   const Timeline& first = runs.front();
   const bool waited = first.launched_ms != 0 && first.launched_ms < first.started_ms;
   goodput.began_ms = waited ? first.launched_ms : first.started_ms;
-  Clock clock(goodput.began_ms);
-  for (const Timeline& run : runs) add_run(goodput, run, signs, clock);
-  goodput.until_ms = clock.now();
+  UncountedTime time(goodput.began_ms);
+  for (const Timeline& run : runs) add_run(goodput, run, signs, time);
+  goodput.until_ms = time.now();
   return goodput;
 }
 

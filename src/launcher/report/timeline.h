@@ -79,7 +79,7 @@ struct Timeline {
   std::string strategy;
   std::string plan;                    ///< as --dry-run shows it; empty: an older lrun did not tell
   int world_size = 0;                  ///< 0: a head does not know it
-  std::int64_t launched_ms = 0;        ///< when its first launcher began; 0: not known. Not part of the events
+  std::int64_t launched_ms = 0;        ///< when its first launcher began; 0: not asked for. Not part of the events
   std::int64_t started_ms = 0;         ///< when its first workers were started
   std::int64_t started_steady_ms = 0;  ///< by the steady clock; 0: an older lrun did not tell
   std::int64_t ended_ms = 0;           ///< 0: it has no end

@@ -61,7 +61,8 @@ std::string path_in_use(const MemoryFolder& folder) {
 std::int64_t told_checkpoint_ns(const Attempt& attempt) {
   const std::int64_t now = nanoseconds(steady_now());
   std::int64_t newest = 0;
-  for (std::size_t i = 0; i < attempt.processes().size(); ++i) {
+  const std::size_t workers = attempt.processes().size();
+  for (std::size_t i = 0; i < workers; ++i) {
     const std::int64_t told = attempt.progress(i).checkpoint_steady_ns;  // workers may write anything there
     if (told > 0 && told <= now) newest = std::max(newest, told);
   }
