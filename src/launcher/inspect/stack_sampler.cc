@@ -55,6 +55,12 @@ std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
           "bt 64"};
 }
 
+/// Where the child of a shell ends at this moment, the shell is what is left to look at.
+StackSample look_at_rank(pid_t pid) {
+  const StackSample at_work = look_at_process(working_process(pid));
+  return at_work.has_ended() ? look_at_process(pid) : at_work;
+}
+
 void read_python(StackSample& sample) {
   PythonLook look = look_at_python(sample.pid);
   if (!look.threads.empty()) {
@@ -94,9 +100,8 @@ StackSampler::StackSampler(EventLoop& loop, StackTools tools, const std::vector<
       end_(std::chrono::steady_clock::now() + limits.all),
       environment_(environment_without({"DEBUGINFOD_URLS"})) {  // stacks are not worth the network
   for (const RankProcess& process : processes) {
-    const pid_t pid = working_process(process.pid);
     Job& job = jobs_.emplace_back();
-    job.sample = look_at_process(pid);
+    job.sample = look_at_rank(process.pid);
     job.sample.rank = process.rank;
     if (!job.sample.has_ended()) read_python(job.sample);
     waiting_.push_back(&job);

@@ -62,6 +62,26 @@ TEST_F(StackSamplerTest, AsksTheToolForEveryProcess) {
   EXPECT_TRUE(samples[0].problems.empty() && samples[1].problems.empty());
 }
 
+/// A shell's loop over short commands, of which one ends during many a look.
+TEST_F(StackSamplerTest, SeesARankWhoseCommandEndsMeanwhile) {
+  const pid_t shell = ::fork();
+  if (shell == 0) {
+    while (true) {
+      const pid_t command = ::fork();
+      if (command == 0) {
+        ::usleep(1000);
+        ::_exit(0);
+      }
+      ::waitpid(command, nullptr, 0);
+    }
+  }
+  int ended = 0;
+  for (int look = 0; look < 1000; ++look) ended += sample({{0, shell}}).at(0).has_ended() ? 1 : 0;
+  ::kill(shell, SIGKILL);
+  ::waitpid(shell, nullptr, 0);
+  EXPECT_EQ(ended, 0);
+}
+
 /// A child with an interpreter in it, as far as its name tells: one that only py-spy knows.
 class StackSamplerOfPython : public StackSamplerTest {
  protected:
