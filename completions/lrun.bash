@@ -63,6 +63,7 @@ declare -gA _lrun_values=(
   [--stdin]=-
   [--log-dir]=@directory
   [--log-max-bytes]=''
+  [--metrics]=@file
   [-r]=''
   [--redirects]=''
   [-t]=''

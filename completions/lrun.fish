@@ -62,6 +62,7 @@ function __lrun_program
                 --output \
                 '--log?dir' \
                 '--log?max?bytes' \
+                --metrics \
                 -r \
                 --redirects \
                 -t \
@@ -237,6 +238,7 @@ complete -c lrun -n 'not __lrun_program' -l timestamps -d 'Begin every line with
 complete -c lrun -n 'not __lrun_program' -l pty -d 'Let workers write to terminals'
 complete -c lrun -n 'not __lrun_program' -l stdin -d 'Rank 0 reads standard input'
 complete -c lrun -n 'not __lrun_program' -x -l log-max-bytes -d 'Rotate log files of this size'
+complete -c lrun -n 'not __lrun_program' -r -l metrics -d 'Offer metrics at a port or in a file'
 complete -c lrun -n 'not __lrun_program' -x -l log-dir -a '(__fish_complete_directories)' -d 'Directory for log files'
 complete -c lrun -n 'not __lrun_program' -x -s r -l redirects -d 'Streams that go only to log files'
 complete -c lrun -n 'not __lrun_program' -x -s t -l tee -d 'Streams that go to log files and console'

@@ -100,7 +100,7 @@ TEST_F(HorovodStore, KeepsNoMoreThanItMayOfRequestsThatAreNotWhole) {
   const std::string most(HttpRequestReader::kMostBodyBytes - 1, 'x');
   const std::string beginning =
       "PUT /global/0 HTTP/1.1\r\nContent-Length: " + std::to_string(most.size() + 1) + "\r\n\r\n";
-  constexpr std::size_t kFit = HorovodServer::kMostHeldBytes / HttpRequestReader::kMostBodyBytes;
+  constexpr std::size_t kFit = HttpServer::kMostHeldBytes / HttpRequestReader::kMostBodyBytes;
   std::vector<RawSocket> unfinished;
   for (std::size_t i = 0; i < kFit; ++i) {
     unfinished.emplace_back(server.port());

@@ -88,6 +88,17 @@ void set_prefix_template(const GivenValue& given, LaunchRequest& request) {
   request.output.prefix_template = given.text;
 }
 
+void set_metrics(const GivenValue& given, LaunchRequest& request) {
+  refuse_other_than_path(given, "Prometheus fetches metrics: give the port at which it finds them, as in '9400'");
+  std::optional<MetricsTarget> target = parse_metrics_target(given.text);
+  if (!target) {
+    refuse_program_as_value(given);
+    refuse(given, "neither a port nor a file; allowed: a port, a numeric address with one, or a path with a '/'",
+           example(given, "9400"));
+  }
+  request.output.metrics = setting(given, *std::move(target));
+}
+
 constexpr Flag kOutputFlags[] = {
     {.name = "output",
      .value = kRequired,
@@ -137,6 +148,16 @@ constexpr Flag kOutputFlags[] = {
                 "'stdout.log.1', which replaces an older one, and begins a new file.",
      .default_value = "no limit",
      .apply = set_max_file_bytes},
+    {.name = "metrics",
+     .value = kRequired,
+     .placeholder = "PORT",
+     .group = FlagGroup::kOutput,
+     .details = "Offer metrics of the run to Prometheus, in the OpenMetrics format, at http://127.0.0.1:PORT/metrics; "
+                "with ADDRESS:PORT at another address of this host. Port 0 is a free one, which is printed. In place "
+                "of a port, a path with a '/' or with '.prom' at its end is a file that is written anew every 10 "
+                "seconds, for node_exporter. Each launcher has the metrics of its own ranks.",
+     .example = "9400",
+     .apply = set_metrics},
     {.name = "redirects",
      .short_names = "r",
      .value = kRequired,

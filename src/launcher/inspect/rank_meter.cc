@@ -100,6 +100,7 @@ void RankMeter::measure(RunStatus& status, const ProcessTable& now) {
     const std::int64_t ms = now.uptime_ms - seen.uptime_ms;
     const std::uint64_t ticks = use.cpu_ticks - std::min(seen.cpu_ticks, use.cpu_ticks);
     worker.use.lived_ms = std::max<std::int64_t>(0, now.uptime_ms - started_ms);
+    worker.use.cpu_ms = milliseconds(use.cpu_ticks, now);
     if (ms > 0) worker.use.cpu_percent = static_cast<int>(milliseconds(ticks, now) * 100 / ms);
     worker.use.resident_bytes = static_cast<std::int64_t>(use.resident_pages) * now.page_bytes;
     worker.use.steps_in_ks = speed(worker.steps, seen.steps, seen.steps_in_ks);

@@ -43,6 +43,7 @@ Json json_of(const WorkerStatus& worker) {
       {"steps_per_second", rate_of(worker.use)},
       {"steps_in_ks", known(worker.use.steps_in_ks)},
       {"lived_ms", known(worker.use.lived_ms)},
+      {"cpu_ms", known(worker.use.cpu_ms)},
       {"cpu_percent", known(worker.use.cpu_percent)},
       {"resident_bytes", known(worker.use.resident_bytes)},
       {"unusual", worker.unusual}};
@@ -70,6 +71,7 @@ WorkerStatus worker_from(const Json& json) {
     return value.is_null() ? std::int64_t{-1} : json_integer<std::int64_t>(value);
   };
   worker.use.lived_ms = use("lived_ms");
+  worker.use.cpu_ms = use("cpu_ms");
   worker.use.cpu_percent = static_cast<int>(std::clamp(use("cpu_percent"), std::int64_t{-1}, kMostPercent));
   worker.use.resident_bytes = use("resident_bytes");
   worker.use.steps_in_ks = use("steps_in_ks");

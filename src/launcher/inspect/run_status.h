@@ -31,6 +31,7 @@ struct StepsDone {
 /// The use that a rank's process and those below it make of the machine. -1: unknown.
 struct RankUse {
   std::int64_t lived_ms = -1;        ///< since the rank's process started
+  std::int64_t cpu_ms = -1;          ///< of processor time since then; of processes that have ended, too
   int cpu_percent = -1;              ///< of one core: since the last look, or at the first one since it started
   std::int64_t resident_bytes = -1;  ///< of memory; what processes share counts for each
   std::int64_t steps_in_ks = -1;     ///< training steps in 1000 seconds, at the present speed

@@ -45,6 +45,7 @@ OutputPlan decide_output(const OutputRequest& request, const Personality& person
   plan.stdout_filters = request.stdout_filters;
   plan.stderr_filters = request.stderr_filters;
   plan.watch = request.watch;
+  plan.metrics = request.metrics;
   plan.prefix_template = request.prefix_template;
   if (!plan.prefix_template.empty() && plan.console.value != ConsoleMode::kPrefix) {
     throw UserError("'" + request.console.origin + "' shows lines without the prefix that was given",

@@ -26,6 +26,7 @@ struct OutputPlan {
   std::vector<std::string> stdout_filters;
   std::vector<std::string> stderr_filters;
   std::vector<WatchRule> watch;
+  Setting<MetricsTarget> metrics;
   std::string prefix_template;  ///< empty: '[3] '
   std::uint64_t max_file_bytes = 0;
   bool pty = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/metrics_target.h"
 #include "plan/named_value.h"
 #include "plan/rank_streams.h"
 #include "plan/setting.h"
@@ -35,6 +36,7 @@ struct OutputRequest {
   std::vector<std::string> stdout_filters;  ///< lines with one of these texts are copied to filtered_stdout.log
   std::vector<std::string> stderr_filters;
   std::vector<WatchRule> watch;      ///< at most WatchRule::kMost
+  Setting<MetricsTarget> metrics;    ///< none is given: there are no metrics
   std::string prefix_template;       ///< with ${role_name}, ${local_rank}, ${rank}, ${hostname}; empty: not given
   std::uint64_t max_file_bytes = 0;  ///< of a log file before it is rotated; 0: no limit
   bool pty = false;                  ///< captured streams are terminals for the worker

@@ -213,6 +213,9 @@ std::string end_rows(const LaunchPlan& plan) {
   text += limit_row("start timeout", plan.start_timeout);
   text += limit_row("hang timeout", plan.hang_timeout);
   for (const WatchRule& rule : plan.output.watch) text += row("watch", rule.text, rule.origin);
+  if (const Setting<MetricsTarget>& metrics = plan.output.metrics; metrics.value.is_given()) {
+    text += row("metrics", text_of(metrics.value), origin_text(metrics));
+  }
   if (plan.max_restarts.value == 0) return text;
   const char* const since = plan.checkpoint_path.given() ? " since the newest checkpoint" : "";
   text += row("restarts", fmt::format("at most {}{}", plan.max_restarts.value, since), origin_text(plan.max_restarts));

@@ -189,6 +189,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"seed", json_of(plan.seed, or_null(plan.seed.value))},
       {"output", json_of(plan.output.console, name_of_console(plan.output))},
       {"watch", json_of(plan.output.watch)},
+      {"metrics", plan.output.metrics.value.is_given() ? json_of(plan.output.metrics) : Json()},
       {"log_dir", json_of(plan.log_dir)},
       {"grace_ms", json_of(plan.grace, plan.grace.value.count())},
       {"settle_ms", json_of(plan.settle, plan.settle.value.count())},

@@ -6,12 +6,14 @@
 
 #include "base/user_error.h"
 #include "rendezvous/job.h"
+#include "run/run_metrics.h"
 
 namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kOfLauncher = 48;
 constexpr std::size_t kOfWorker = 2;
+constexpr std::size_t kOfMetrics = RunMetrics::kMostConnections + 3;
 
 std::size_t needed_for(const StreamRoute& route) {
   if (route.way != StreamRoute::Way::kCaptured) return 0;
@@ -21,7 +23,7 @@ std::size_t needed_for(const StreamRoute& route) {
 }  // namespace
 
 std::size_t descriptors_needed(const LaunchPlan& plan) {
-  std::size_t needed = kOfLauncher;
+  std::size_t needed = kOfLauncher + (plan.output.metrics.value.is_given() ? kOfMetrics : 0);
   for (const WorkerPlan& worker : plan.nodes.front().workers) {
     needed += kOfWorker;
     for (const LogStream stream : kLogStreams) {

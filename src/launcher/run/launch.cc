@@ -164,6 +164,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   }
   if (speaks_for_job(plan)) warn_of_program(request.command, start.executable.path, plan, environment, output.sink);
   check_log_folder(plan);
+  check_metrics_file(plan);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
     wait_for_others_at(*others, request.rendezvous.connect_timeout, output.sink);
   }

@@ -2,14 +2,17 @@
 // runs one.
 #include "run/node_launcher.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
+#include "base/numeric_address.h"
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "process/descendants.h"
@@ -26,6 +29,20 @@ RunEnding::Facts ending_facts(const NodeLauncher::Facts& facts) {
           .python = facts.python,
           .folder = facts.start.folder,
           .executable = facts.start.from_here(facts.start.executable.path)};
+}
+
+/// Launchers that share a host, or a folder, each have a place of their own.
+MetricsTarget metrics_target(const LaunchPlan& plan) {
+  MetricsTarget target = plan.output.metrics.value;
+  const NodePlan& node = plan.nodes.front();
+  const int number = plan.is_of_one_rank ? node.workers.front().local_rank : 0;
+  if (target.port != 0) target.port = std::min(target.port + number, kMostPort);
+  if (target.file.empty() || !plan.rendezvous) return target;
+  std::filesystem::path file(target.file);
+  const std::string of_rank = plan.is_of_one_rank ? fmt::format("-{}", number) : "";
+  file.replace_filename(fmt::format("{}-{}{}{}", file.stem().string(), node.name, of_rank, file.extension().string()));
+  target.file = file;
+  return target;
 }
 
 /// The nodes of the job that can answer `lrun stack`.
@@ -161,6 +178,9 @@ void NodeLauncher::begun() {
   limits_.begin_run();
   run_.record.open();
   if (run_.record.folders().run() != nullptr) usage_.begin();
+  if (plan_.output.metrics.value.is_given()) {
+    metrics_.emplace(run_.loop, metrics_target(plan_), run_.output.sink, [this] { return status(); });
+  }
   answer_others();
   // In a job the head knows since the launchers have met.
   if (run_.output.head != nullptr && facts_.job == nullptr) run_.output.head->send_begun();
@@ -301,6 +321,7 @@ void NodeLauncher::conclude() {
   const RunResult result = attempts_.result();
   verdict_ = result.verdict;
   attempts_.leave_job(job_result_text(verdict_));
+  if (metrics_) metrics_->end(verdict_.exit_code);
   const std::string text = ending_.write(result);
   // On other nodes lines may have matched, and a run that did not succeed may not have come to its first.
   const bool is_complete = attempts_.job() == nullptr && verdict_.end.kind == RunEnd::Kind::kSucceeded;
@@ -314,6 +335,7 @@ void NodeLauncher::conclude() {
 void NodeLauncher::start_failed(const FailureRecord& record) {
   left_nothing_ = attempts_.clean_up();
   verdict_ = ending_.start_failed(record);
+  if (metrics_) metrics_->end(verdict_.exit_code);
   run_.logs.flush(kLastWordPatience);
 }
 

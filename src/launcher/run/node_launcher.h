@@ -24,6 +24,7 @@
 #include "run/own_answers.h"
 #include "run/rank_look.h"
 #include "run/run_ending.h"
+#include "run/run_metrics.h"
 #include "run/run_record.h"
 #include "run/time_limits.h"
 #include "run/unread_stdin.h"
@@ -119,6 +120,7 @@ class NodeLauncher {
   std::optional<UnreadStdin> unread_input_;
   std::optional<WatchMonitor> watch_;  ///< with --watch
   UsageSampler usage_;
+  std::optional<RunMetrics> metrics_;  ///< with --metrics
   OwnAnswers own_answers_;
   JobAnswers job_answers_;
   Verdict verdict_;

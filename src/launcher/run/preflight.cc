@@ -301,4 +301,18 @@ void check_log_folder(const LaunchPlan& plan) {
                   "name a folder you may write to, or '/dev/null' for no log files");
 }
 
+void check_metrics_file(const LaunchPlan& plan) {
+  const std::filesystem::path file(plan.output.metrics.value.file);
+  if (file.empty()) return;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code error;
+  if (!file.has_filename() || std::filesystem::is_directory(file, error)) {
+    throw UserError(fmt::format("cannot write metrics to '{}': it is a folder", file.string()),
+                    fmt::format("name a file in it, as in '{}'", (file / "lrun.prom").string()));
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
+  throw UserError(fmt::format("cannot write metrics to '{}': {}", file.string(), std::strerror(errno)),
+                  "name a file in a folder that exists, where you may write");
+}
+
 }  // namespace lrun::launcher

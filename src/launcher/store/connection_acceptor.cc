@@ -81,7 +81,7 @@ void ConnectionAcceptor::accept_batch() {
 
 void ConnectionAcceptor::try_again_later(int error) {
   if (!std::exchange(has_failed_, true)) {
-    failed_("store: cannot accept a connection: " + std::generic_category().message(error) + "; trying again");
+    failed_("cannot accept a connection: " + std::generic_category().message(error) + "; trying again");
   }
   accepting_.cancel();
   again_ = loop_.after(kTryAgain, [this] { start(); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/whole_number.h"
+#include "store/http_answer.h"
 
 namespace lrun::launcher {
 namespace {
@@ -15,32 +16,23 @@ constexpr std::size_t kBytesOfEntry = 128;
 constexpr std::string_view kNamePrefix = "rank_";
 constexpr int kMostRanks = 1 << 20;
 
-/// Horovod's client needs this spelling of 'Content-Length', and the header even without a body.
-std::string answer_with(std::string_view status, std::string_view body = {}) {
-  std::string bytes = "HTTP/1.1 ";
-  bytes.append(status).append("\r\nContent-Length: ").append(std::to_string(body.size()));
-  return bytes.append("\r\nConnection: close\r\n\r\n").append(body);
-}
-
 std::size_t cost_of(const std::string& key, const std::string& value) {
   return key.size() + value.size() + kBytesOfEntry;
 }
 
 }  // namespace
 
-std::string bad_request_answer() { return answer_with("400 Bad Request"); }
-
 std::string HorovodValues::answer(HttpRequest request) {
   const std::string& target = request.target;
   const std::size_t slash = target.find('/', 1);
   const bool is_place = target.starts_with('/') && slash != std::string::npos && slash > 1 &&
                         slash + 1 < target.size() && target.find('/', slash + 1) == std::string::npos;
-  if (!is_place) return bad_request_answer();
+  if (!is_place) return http_answer("400 Bad Request");
   const Place place{target.substr(1, slash - 1), target.substr(slash + 1)};
   if (request.method == "GET") return get(place);
   if (request.method == "PUT") return put(place, std::move(request.body));
   if (request.method == "DELETE") return finish(place);
-  return answer_with("405 Method Not Allowed");
+  return http_answer("405 Method Not Allowed");
 }
 
 void HorovodValues::clear() { *this = HorovodValues(most_bytes_); }
@@ -48,29 +40,29 @@ void HorovodValues::clear() { *this = HorovodValues(most_bytes_); }
 /// Answers at once even when the value is missing: the client asks again until its own timeout.
 std::string HorovodValues::get(const Place& place) const {
   const auto scope = scopes_.find(place.scope);
-  if (scope == scopes_.end()) return answer_with("404 Not Found");
+  if (scope == scopes_.end()) return http_answer("404 Not Found");
   const auto value = scope->second.find(place.key);
-  return value == scope->second.end() ? answer_with("404 Not Found") : answer_with("200 OK", value->second);
+  return value == scope->second.end() ? http_answer("404 Not Found") : http_answer("200 OK", value->second);
 }
 
 std::string HorovodValues::put(const Place& place, std::string value) {
   const std::size_t cost = cost_of(place.key, value);
-  if (cost > most_bytes_ - bytes_) return answer_with("507 Insufficient Storage");
+  if (cost > most_bytes_ - bytes_) return http_answer("507 Insufficient Storage");
   note_rank(place);
   Scope& scope = scopes_[place.scope];
   erase(scope, place.key);
   bytes_ += cost;
   scope.emplace(place.key, std::move(value));
-  return answer_with("200 OK");
+  return http_answer("200 OK");
 }
 
 std::string HorovodValues::finish(const Place& place) {
   const auto scope = scopes_.find(place.scope);
-  if (scope == scopes_.end()) return answer_with("200 OK");
+  if (scope == scopes_.end()) return http_answer("200 OK");
   erase(scope->second, place.key);
   erase(scope->second, std::string(kNamePrefix) + place.key);
   if (scope->second.empty()) scopes_.erase(scope);
-  return answer_with("200 OK");
+  return http_answer("200 OK");
 }
 
 void HorovodValues::erase(Scope& scope, const std::string& key) {

@@ -52,7 +52,4 @@ class HorovodValues {
   std::set<int> ranks_seen_;
 };
 
-/// The answer to bytes that are not a request.
-std::string bad_request_answer();
-
 }  // namespace lrun::launcher

@@ -79,11 +79,13 @@ StoreServer::StoreServer(EventLoop& loop, StoreServerOptions options)
       options_(std::move(options)),
       acceptor_(
           loop_, listen_as(options_), [this](Fd socket) { add_connection(std::move(socket)); },
-          [this](const std::string& line) { log(line); }),
+          [this](const std::string& line) { log("store: " + line); }),
       shares_(options_.limits),
       poll_(loop_, [this](StoreClientId id, SocketEvents events) { serve_ready(id, events); }) {
   if (options_.serves_horovod) {
-    horovod_.emplace(loop_, [this](int socket, const std::string& reason) { report_refusal(socket, reason); });
+    http_.emplace(
+        loop_, [this](HttpRequest request) { return horovod_.answer(std::move(request)); },
+        [this](int socket, const std::string& reason) { report_refusal(socket, reason); });
   }
   if (!options_.only_keeps_port) acceptor_.start();
 }
@@ -97,7 +99,8 @@ void StoreServer::close_all() {
   connections_.clear();
   shares_.clear();
   table_ = KeyValueTable();
-  if (horovod_) horovod_->reset();
+  if (http_) http_->close_all();
+  horovod_.clear();
   clients_seen_ = 0;
 }
 
@@ -121,7 +124,7 @@ void StoreServer::add_connection(Fd socket) {
     if (peer.where != ConnectionPeer::Where::kGone) report_refusal(socket.get(), describe_other_user(peer));
     return;
   }
-  const std::size_t open = connections_.size() + (horovod_ ? horovod_->num_connections() : 0);
+  const std::size_t open = connections_.size() + (http_ ? http_->num_connections() : 0);
   if (open >= options_.max_connections && !make_room(*place)) {
     report_refusal(socket.get(), std::to_string(open) + " are open, and that is the limit");
     return;
@@ -137,7 +140,7 @@ void StoreServer::add_connection(Fd socket) {
 bool StoreServer::make_room(const ConnectionPlace& newcomer) {
   classify_clients();
   const auto eviction = shares_.find_eviction(newcomer);
-  if (!eviction) return horovod_ && horovod_->make_room();
+  if (!eviction) return http_ && http_->make_room();
   refuse(*connections_.at(eviction->client), std::string(eviction->why));
   return true;
 }
@@ -183,13 +186,13 @@ void StoreServer::read_from(Connection& connection) {
 
 bool StoreServer::hand_over(Connection& connection, std::string_view bytes) {
   if (std::exchange(connection.has_sent, true)) return false;
-  const bool is_http = horovod_ && HorovodServer::begins_request(bytes.front());
+  const bool is_http = http_ && HttpServer::begins_request(bytes.front());
   if (!is_http && (!options_.foreign || bytes.front() != options_.foreign_byte)) return false;
   poll_.remove(connection.socket.get());
   Fd socket = std::move(connection.socket);
   close(connection.id);
   if (is_http) {
-    horovod_->add_connection(std::move(socket), bytes);
+    http_->add_connection(std::move(socket), bytes);
   } else {
     options_.foreign(std::move(socket), std::string(bytes));
   }

@@ -13,7 +13,8 @@
 #include "base/fd.h"
 #include "store/client_shares.h"
 #include "store/connection_acceptor.h"
-#include "store/horovod_server.h"
+#include "store/horovod_values.h"
+#include "store/http_server.h"
 #include "store/key_value_table.h"
 #include "store/listening_socket.h"
 #include "store/refusal_log.h"
@@ -91,7 +92,7 @@ class StoreServer {
   [[nodiscard]] std::size_t clients_seen() const { return clients_seen_; }
 
   /// The values that Horovod's ranks have reported; nullptr where their rendezvous is not served.
-  [[nodiscard]] const HorovodValues* horovod() const { return horovod_ ? &horovod_->values() : nullptr; }
+  [[nodiscard]] const HorovodValues* horovod() const { return http_ ? &horovod_ : nullptr; }
 
   /// Begins a round with an empty table: closes every connection, also those that wait to be accepted, and deletes all
   /// keys. Socket and port stay.
@@ -150,7 +151,8 @@ class StoreServer {
   std::unique_ptr<char[]> read_buffer_;  // shared by all connections; made for the first
   SocketPoll poll_;
   RefusalLog refusals_;
-  std::optional<HorovodServer> horovod_;
+  HorovodValues horovod_;
+  std::optional<HttpServer> http_;  ///< of `horovod_`; empty where that is not served
 };
 
 }  // namespace lrun::launcher

@@ -32,8 +32,10 @@ RankUse use_of(RankMeter& meter, const ProcessTable& table, RunStatus status = a
 
 TEST(RankMeter, AtTheFirstLookCpuUseIsThatOfTheWholeLife) {
   RankMeter meter;
-  EXPECT_EQ(use_of(meter, machine()),
-            (RankUse{.lived_ms = 50'000, .cpu_percent = 50, .resident_bytes = 3 * kMiB, .steps_in_ks = -1}));
+  EXPECT_EQ(
+      use_of(meter, machine()),
+      (RankUse{
+          .lived_ms = 50'000, .cpu_ms = 25'000, .cpu_percent = 50, .resident_bytes = 3 * kMiB, .steps_in_ks = -1}));
 }
 
 TEST(RankMeter, ThenItIsThatSinceTheLastLook) {

@@ -1,5 +1,6 @@
-// In: connections of Horovod's ranks that StoreServer has accepted, and their requests. Out: answers of HorovodValues.
-#include "store/horovod_server.h"
+// In: connections that others have accepted, and their requests. Out: the answers. StoreServer has one for Horovod's
+// ranks, MetricsServer one for whoever collects metrics.
+#include "store/http_server.h"
 
 #include <sys/socket.h>
 
@@ -9,19 +10,19 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "store/http_request.h"
+#include "store/http_answer.h"
 #include "store/send_buffer.h"
 
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kHorovodReadBytes = std::size_t{64} << 10U;
+constexpr std::size_t kHttpReadBytes = std::size_t{64} << 10U;
 /// Each connection may hold this much, whatever the others hold: more than a rank sends.
 constexpr std::size_t kAlwaysHeldBytes = std::size_t{16} << 10U;
 
 }  // namespace
 
-struct HorovodServer::Connection {
+struct HttpServer::Connection {
   explicit Connection(Fd descriptor) : socket(std::move(descriptor)) {}
 
   Fd socket;
@@ -32,14 +33,16 @@ struct HorovodServer::Connection {
   std::size_t held_bytes = 0;
 };
 
-HorovodServer::HorovodServer(EventLoop& loop, std::function<void(int socket, const std::string& reason)> refused)
+HttpServer::HttpServer(EventLoop& loop, Answer answer,
+                       std::function<void(int socket, const std::string& reason)> refused)
     : loop_(loop),
+      answer_(std::move(answer)),
       refused_(std::move(refused)),
       poll_(loop_, [this](std::uint64_t id, SocketEvents) { serve_ready(id); }) {}
 
-HorovodServer::~HorovodServer() = default;
+HttpServer::~HttpServer() = default;
 
-void HorovodServer::add_connection(Fd socket, std::string_view bytes) {
+void HttpServer::add_connection(Fd socket, std::string_view bytes) {
   auto connection = std::make_unique<Connection>(std::move(socket));
   if (!serve(*connection, bytes)) {  // most requests arrive in one piece, and their answers are sent at once
     hold(*connection, 0);
@@ -51,18 +54,17 @@ void HorovodServer::add_connection(Fd socket, std::string_view bytes) {
   arm();
 }
 
-bool HorovodServer::make_room() {
+bool HttpServer::make_room() {
   if (connections_.empty()) return false;
   close(connections_.begin()->first);
   return true;
 }
 
-void HorovodServer::reset() {
+void HttpServer::close_all() {
   while (make_room()) continue;
-  values_.clear();
 }
 
-void HorovodServer::serve_ready(std::uint64_t id) {
+void HttpServer::serve_ready(std::uint64_t id) {
   const auto entry = connections_.find(id);
   if (entry == connections_.end()) return;
   Connection& connection = *entry->second;
@@ -74,27 +76,27 @@ void HorovodServer::serve_ready(std::uint64_t id) {
 }
 
 /// \return false when the connection is to be closed.
-bool HorovodServer::read_from(Connection& connection) {
-  char bytes[kHorovodReadBytes];
+bool HttpServer::read_from(Connection& connection) {
+  char bytes[kHttpReadBytes];
   const ssize_t count = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
   if (count > 0) return serve(connection, {bytes, static_cast<std::size_t>(count)});
   return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
 
 /// \return false when the connection is to be closed: everything is sent, or the client is gone.
-bool HorovodServer::serve(Connection& connection, std::string_view bytes) {
+bool HttpServer::serve(Connection& connection, std::string_view bytes) {
   std::optional<HttpRequest> request = connection.request.feed(bytes);
   const std::string& reason = connection.request.refusal();
   if (!request && reason.empty()) return hold(connection, connection.held_bytes + bytes.size());
   if (!reason.empty()) refused_(connection.socket.get(), "not an HTTP request: " + reason);
-  connection.answer.tail() = request ? values_.answer(*std::move(request)) : bad_request_answer();
+  connection.answer.tail() = request ? answer_(*std::move(request)) : http_answer("400 Bad Request");
   connection.answered = true;
   return connection.answer.send_to(connection.socket.get()) && !connection.answer.empty() &&
          hold(connection, connection.answer.size());
 }
 
 /// \return false when that is too much: the connection is to be closed.
-bool HorovodServer::hold(Connection& connection, std::size_t bytes) {
+bool HttpServer::hold(Connection& connection, std::size_t bytes) {
   held_bytes_ = held_bytes_ - connection.held_bytes + bytes;
   connection.held_bytes = bytes;
   if (bytes <= kAlwaysHeldBytes || held_bytes_ <= kMostHeldBytes) return true;
@@ -103,7 +105,7 @@ bool HorovodServer::hold(Connection& connection, std::size_t bytes) {
   return false;
 }
 
-void HorovodServer::close(std::uint64_t id) {
+void HttpServer::close(std::uint64_t id) {
   const auto entry = connections_.find(id);
   if (entry == connections_.end()) return;
   poll_.remove(entry->second->socket.get());
@@ -112,7 +114,7 @@ void HorovodServer::close(std::uint64_t id) {
   if (connections_.empty()) patience_.cancel();
 }
 
-void HorovodServer::close_slow_ones() {
+void HttpServer::close_slow_ones() {
   while (!connections_.empty() && steady_now() - connections_.begin()->second->since >= kPatience) {
     const auto& [id, connection] = *connections_.begin();
     refused_(connection->socket.get(),
@@ -122,7 +124,7 @@ void HorovodServer::close_slow_ones() {
   arm();
 }
 
-void HorovodServer::arm() {
+void HttpServer::arm() {
   if (connections_.empty() || patience_.armed()) return;
   const auto left = std::chrono::ceil<Duration>(connections_.begin()->second->since + kPatience - steady_now());
   patience_ = loop_.after(std::max(left, Duration::zero()), [this] { close_slow_ones(); });

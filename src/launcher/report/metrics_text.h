@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "inspect/run_status.h"
+
+namespace lrun::launcher {
+
+/// The MIME type of metrics_text().
+inline constexpr std::string_view kMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The metrics of a launcher's ranks in the OpenMetrics format 1.0.0. Readers of Prometheus's older text format, such
+/// as node_exporter, take it as well: it has gauges and counters only. A value that is not known has no line. Each line
+/// has the run's id, since two runs may be collected together. Pure. \param exit_code  of the run, once it has ended
+std::string metrics_text(const RunStatus& status, std::optional<int> exit_code);
+
+}  // namespace lrun::launcher
