@@ -392,7 +392,8 @@ void AttemptLoop::attempt_left(const NewestCheckpoints& found) {
 /// \param final  no attempt may follow
 void AttemptLoop::attempt_judged(const Verdict& verdict, bool final) {
   waiting_note_.cancel();
-  if (job_) agreed_ = verdict;
+  // An end that was asked for meanwhile is the reason where the job would have gone on without a node.
+  if (job_ && !(early_end_ && verdict.end.changes_nodes())) agreed_ = verdict;
   if (final) return end();
   RestartChoice choice = restarts_.choice_after(verdict);
   const bool goes_on = choice.goes_on();

@@ -231,6 +231,20 @@ TEST_F(AttemptLoopInJobTest, ALostNodeIsNoRestart) {
   EXPECT_TRUE(fs::exists(run_folder() / plan.nodes.front().name / "attempt_0"));
 }
 
+TEST_F(AttemptLoopInJobTest, ASignalWhileALossIsJudgedIsTheReasonOfTheEnd) {
+  when_printed("ready", [this] { others.events->lost("n1", "silence for 5s", 1, ""); });
+  when_sent([&](const std::string& call) {
+    if (call != "report") return;
+    forward(SIGTERM);
+    others.events->over(merge_reports({others.reported, std::string()}));
+  });
+  LaunchPlan plan = in_job("trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
+  plan.rendezvous->min_nodes = 1;
+  const Verdict verdict = run(plan);
+  EXPECT_EQ(verdict.end.kind, RunEnd::Kind::kInterrupted);
+  EXPECT_EQ(verdict.die_of_signal, SIGTERM);
+}
+
 TEST_F(AttemptLoopInJobTest, ASignalWhileTheOthersAreWaitedForEndsThisNode) {
   int reports = 0;
   when_sent([&](const std::string& call) {
