@@ -1,18 +1,24 @@
 # shellcheck shell=bash
 # A Python of its own in the cache: pytest for the black-box suite, and torch where this machine can have it.
 python_home=$LRUN_CACHE/python-2.11.0
-# The reader of prometheus-client is stricter than Prometheus itself.
-pytest_packages=('prometheus-client>=0.21' 'pytest>=8' 'pytest-timeout>=2.3' 'pytest-xdist>=3.6')
+pytest_packages=('pytest>=8' 'pytest-timeout>=2.3' 'pytest-xdist>=3.6')
 
 # need_pytest: returns 1 when it is not there and cannot be fetched.
 need_pytest() {
-  ! "$python_home/bin/python" -c 'import prometheus_client, pytest, pytest_timeout, xdist' 2> /dev/null || return 0
+  make_pytest || return 1
+  # It is stricter than Prometheus itself. Without it tests/conformance/test_metrics.py is skipped.
+  "$python_home/bin/python" -c 'import prometheus_client' 2> /dev/null ||
+    "$python_home/bin/pip" install --quiet 'prometheus-client>=0.21' || note "no prometheus-client: fetching failed"
+}
+
+make_pytest() {
+  ! "$python_home/bin/python" -c 'import pytest, pytest_timeout, xdist' 2> /dev/null || return 0
   # The system's own Python where there is one: other clones and chroots that share the cache have it too.
   local python=/usr/bin/python3
   [ -x "$python" ] || python=python3
   "$python" -c 'import ensurepip, venv' 2> /dev/null || need_packages python3 python3-venv
   stage "making a Python with pytest in $python_home, half a minute"
-  "$python_home/bin/python" -m pip --version > /dev/null 2>&1 || "$python" -m venv --clear "$python_home" &&
+  "$python" -m venv --clear "$python_home" &&
     "$python_home/bin/pip" install --quiet "${pytest_packages[@]}"
 }
 

@@ -88,13 +88,22 @@ void set_prefix_template(const GivenValue& given, LaunchRequest& request) {
   request.output.prefix_template = given.text;
 }
 
+std::string hint_about_metrics(const GivenValue& given) {
+  const bool is_any = given.text.starts_with(':') || given.text.starts_with("*:");
+  if (is_any) return example(given, "0.0.0.0" + given.text.substr(given.text.find(':')));
+  if (given.text.find_first_of(":0123456789") != std::string::npos) return example(given, "9844");
+  return example(given, "9844") + "; a file is '--metrics ./" + given.text + ".prom'";
+}
+
 void set_metrics(const GivenValue& given, LaunchRequest& request) {
-  refuse_other_than_path(given, "Prometheus fetches metrics: give the port at which it finds them, as in '9400'");
+  refuse_other_than_path(given, "Prometheus fetches metrics: give the port at which it finds them, as in '9844'");
+  if (given.text.ends_with(".py")) refuse_program_as_value(given);
   std::optional<MetricsTarget> target = parse_metrics_target(given.text);
   if (!target) {
     refuse_program_as_value(given);
-    refuse(given, "neither a port nor a file; allowed: a port, a numeric address with one, or a path with a '/'",
-           example(given, "9400"));
+    refuse(given,
+           "neither a port nor a file; allowed: a port, a numeric address with one, a path with a '/', or FILE.prom",
+           hint_about_metrics(given));
   }
   request.output.metrics = setting(given, *std::move(target));
 }
@@ -155,8 +164,8 @@ constexpr Flag kOutputFlags[] = {
      .details = "Offer metrics of the run to Prometheus, in the OpenMetrics format, at http://127.0.0.1:PORT/metrics; "
                 "with ADDRESS:PORT at another address of this host. Port 0 is a free one, which is printed. In place "
                 "of a port, a path with a '/' or with '.prom' at its end is a file that is written anew every 10 "
-                "seconds, for node_exporter. Each launcher has the metrics of its own ranks.",
-     .example = "9400",
+                "seconds, for node_exporter. Each launcher has the metrics of its own ranks. Use '/dev/null' for none.",
+     .example = "9844",
      .apply = set_metrics},
     {.name = "redirects",
      .short_names = "r",

@@ -1,5 +1,6 @@
 // In: the processes of this machine, and what launchers say about their workers. Out: CPU time, memory and speed of
-// each rank. Called by `lrun status`, which looks at /proc itself, so that a launcher of many workers need not.
+// each rank. Called by `lrun status`, which looks at /proc itself, so that a launcher of many workers need not, and by
+// the parts of a launcher that keep or offer these numbers.
 #include "inspect/rank_meter.h"
 
 #include <dirent.h>

@@ -51,7 +51,7 @@ struct WorkerStatus {
   std::vector<GpuUse> gpus = {};  ///< that its processes compute on; its launcher does not say, see add_gpu_use()
   std::int64_t quiet_ms = -1;     ///< since it printed anything; -1: it never did, or lrun does not read it
   StepsDone steps = {};
-  RankUse use = {};          ///< its launcher does not say, see RankMeter
+  RankUse use = {};          ///< its launcher mostly does not say, see RankMeter
   std::string unusual = {};  ///< 'quiet', 'low CPU': how it differs from the other ranks, see mark_unusual()
 
   bool operator==(const WorkerStatus&) const = default;

@@ -16,11 +16,12 @@ struct MetricsTarget {
   bool operator==(const MetricsTarget&) const = default;
 };
 
-/// Reads a port, which is one of the loopback address, a numeric address with a port, or the path of a file: a text
-/// with a '/' or with '.prom' at its end. Empty: it is none of them. Pure.
+/// Reads a port, which is one of the loopback address, a numeric address with a port, both also with '/metrics' behind
+/// them, or the path of a file: another text with a '/', or one with '.prom' at its end. '/dev/null' gives none. Empty:
+/// it is none of them. Pure.
 std::optional<MetricsTarget> parse_metrics_target(std::string_view text);
 
-/// '9400' as '127.0.0.1:9400', and a file as its path.
+/// '9844' as '127.0.0.1:9844', and a file as its path.
 std::string text_of(const MetricsTarget& target);
 
 }  // namespace lrun::launcher

@@ -1,3 +1,5 @@
+// In: the request for output, and the personality. Out: where each stream of each worker goes. Called by make_plan()
+// and by those who start or watch workers. Pure.
 #include "plan/output_plan.h"
 
 #include <algorithm>
@@ -94,6 +96,13 @@ StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream
   if (plan.console.value == ConsoleMode::kRaw && shown && !file && !through_lrun)
     return {Way::kInherited, false, false};
   return {Way::kCaptured, file, shown};
+}
+
+bool captures_any(const OutputPlan& plan, const std::vector<WorkerPlan>& workers) {
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
+    return route_of(plan, worker, LogStream::kOut).way == StreamRoute::Way::kCaptured ||
+           route_of(plan, worker, LogStream::kErr).way == StreamRoute::Way::kCaptured;
+  });
 }
 
 }  // namespace lrun::launcher

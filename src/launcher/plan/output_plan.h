@@ -66,4 +66,7 @@ std::string name_of_console(const OutputPlan& plan);
 
 StreamRoute route_of(const OutputPlan& plan, const WorkerPlan& worker, LogStream stream);
 
+/// A stream of one of these workers comes to lrun.
+bool captures_any(const OutputPlan& plan, const std::vector<WorkerPlan>& workers);
+
 }  // namespace lrun::launcher

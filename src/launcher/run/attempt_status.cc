@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -43,12 +45,17 @@ bool is_stopped(pid_t pid) {
   return stat && stat->state == 'T';
 }
 
+/// Workers may write anything there.
 StepsDone steps_of(const Progress& progress) {
   if (progress.steps == 0) return {};
   constexpr std::int64_t kMillisecond = 1'000'000;
-  return {.count = static_cast<std::int64_t>(progress.steps),
-          .took_ms = (progress.steady_ns - progress.first_steady_ns) / kMillisecond,
-          .last_ms_ago = (nanoseconds(steady_now()) - progress.steady_ns) / kMillisecond};
+  constexpr std::uint64_t kMostSteps = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t now = nanoseconds(steady_now());
+  const std::int64_t last = std::clamp<std::int64_t>(progress.steady_ns, 0, now);
+  const std::int64_t first = std::clamp<std::int64_t>(progress.first_steady_ns, 0, last);
+  return {.count = static_cast<std::int64_t>(std::min<std::uint64_t>(progress.steps, kMostSteps)),
+          .took_ms = (last - first) / kMillisecond,
+          .last_ms_ago = (now - last) / kMillisecond};
 }
 
 std::set<int> ranks_stopped_by_lrun(const std::vector<FailureRecord>& records) {

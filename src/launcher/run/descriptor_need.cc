@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kOfLauncher = 48;
 constexpr std::size_t kOfWorker = 2;
-constexpr std::size_t kOfMetrics = RunMetrics::kMostConnections + 3;
+constexpr std::size_t kOfMetrics = RunMetrics::kMostConnections + 4;  // listener, epoll, /proc, a file in it
 
 std::size_t needed_for(const StreamRoute& route) {
   if (route.way != StreamRoute::Way::kCaptured) return 0;

@@ -17,14 +17,6 @@ HangRules rules_of(const LaunchPlan& plan) {
           ticks > 0 ? static_cast<std::uint64_t>(ticks) : 100};
 }
 
-bool sees_output(const LaunchPlan& plan) {
-  const std::vector<WorkerPlan>& workers = plan.nodes.front().workers;
-  return std::any_of(workers.begin(), workers.end(), [&](const WorkerPlan& worker) {
-    return route_of(plan.output, worker, LogStream::kOut).way == StreamRoute::Way::kCaptured ||
-           route_of(plan.output, worker, LogStream::kErr).way == StreamRoute::Way::kCaptured;
-  });
-}
-
 }  // namespace
 
 HangMonitor::HangMonitor(EventLoop& loop, const LaunchPlan& plan, Attempt& attempt, const LogRouter& logs,
@@ -44,7 +36,7 @@ RunProgress HangMonitor::progress() const {
   now.counts = state.phase == SupervisionState::Phase::kRunning && !state.suspended && !attempt_.waits_for_files();
   now.steps = attempt_.steps();
   now.bytes = logs_.bytes_read();
-  now.output_is_seen = sees_output(plan_);
+  now.output_is_seen = captures_any(plan_.output, plan_.nodes.front().workers);
   if (plan_.hang_signal == HangSignal::kCpu) {
     std::vector<pid_t> leaders;
     for (const RankProcess& process : attempt_.running()) leaders.push_back(process.pid);

@@ -2,20 +2,18 @@
 // runs one.
 #include "run/node_launcher.h"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <filesystem>
 #include <utility>
 
-#include "base/numeric_address.h"
 #include "cluster/slurm.h"
 #include "plan/horovod_environment.h"
 #include "process/descendants.h"
+#include "process/exit_codes.h"
 #include "run/attempt_status.h"
 #include "run/clean_up.h"
 #include "run/console_patience.h"
@@ -29,20 +27,6 @@ RunEnding::Facts ending_facts(const NodeLauncher::Facts& facts) {
           .python = facts.python,
           .folder = facts.start.folder,
           .executable = facts.start.from_here(facts.start.executable.path)};
-}
-
-/// Launchers that share a host, or a folder, each have a place of their own.
-MetricsTarget metrics_target(const LaunchPlan& plan) {
-  MetricsTarget target = plan.output.metrics.value;
-  const NodePlan& node = plan.nodes.front();
-  const int number = plan.is_of_one_rank ? node.workers.front().local_rank : 0;
-  if (target.port != 0) target.port = std::min(target.port + number, kMostPort);
-  if (target.file.empty() || !plan.rendezvous) return target;
-  std::filesystem::path file(target.file);
-  const std::string of_rank = plan.is_of_one_rank ? fmt::format("-{}", number) : "";
-  file.replace_filename(fmt::format("{}-{}{}{}", file.stem().string(), node.name, of_rank, file.extension().string()));
-  target.file = file;
-  return target;
 }
 
 /// The nodes of the job that can answer `lrun stack`.
@@ -154,6 +138,7 @@ Verdict NodeLauncher::run() {
     ending_.launcher_failed(
         error, has_attempt ? attempts_.attempt().membership().attempt : 0,
         has_attempt ? attempts_.attempt().supervisor().outcome().records : std::vector<FailureRecord>());
+    if (metrics_) metrics_->end(kExitRefused);
     if (facts_.job != nullptr) (void)attempts_.clean_up();  // leaving the job may take a while
     throw;
   }
@@ -179,7 +164,11 @@ void NodeLauncher::begun() {
   run_.record.open();
   if (run_.record.folders().run() != nullptr) usage_.begin();
   if (plan_.output.metrics.value.is_given()) {
-    metrics_.emplace(run_.loop, metrics_target(plan_), run_.output.sink, [this] { return status(); });
+    metrics_.emplace(RunMetrics::Facts{.loop = run_.loop,
+                                       .target = metrics_target(plan_),
+                                       .sink = run_.output.sink,
+                                       .status = [this] { return status(); },
+                                       .reads_output = captures_any(plan_.output, plan_.nodes.front().workers)});
   }
   answer_others();
   // In a job the head knows since the launchers have met.

@@ -24,6 +24,7 @@
 #include "plan/python_program.h"
 #include "remote/srun.h"
 #include "report/verdict_text.h"
+#include "run/run_metrics.h"
 #include "run/wrong_program.h"
 
 namespace lrun::launcher {
@@ -302,17 +303,9 @@ void check_log_folder(const LaunchPlan& plan) {
 }
 
 void check_metrics_file(const LaunchPlan& plan) {
-  const std::filesystem::path file(plan.output.metrics.value.file);
+  const std::string file = metrics_target(plan).file;
   if (file.empty()) return;
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  std::error_code error;
-  if (!file.has_filename() || std::filesystem::is_directory(file, error)) {
-    throw UserError(fmt::format("cannot write metrics to '{}': it is a folder", file.string()),
-                    fmt::format("name a file in it, as in '{}'", (file / "lrun.prom").string()));
-  }
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return;
-  throw UserError(fmt::format("cannot write metrics to '{}': {}", file.string(), std::strerror(errno)),
-                  "name a file in a folder that exists, where you may write");
+  if (const auto problem = problem_of_metrics_file(file)) throw *problem;
 }
 
 }  // namespace lrun::launcher

@@ -35,7 +35,7 @@ void check_folder_of_srun(const LaunchPlan& plan, const Environment& environment
 /// \throws UserError  it cannot be made or written.
 void check_log_folder(const LaunchPlan& plan);
 
-/// \throws UserError  the file of --metrics cannot be made there.
+/// \throws UserError  the file of --metrics cannot be made, or would replace something else.
 void check_metrics_file(const LaunchPlan& plan);
 
 }  // namespace lrun::launcher

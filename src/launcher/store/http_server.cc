@@ -1,5 +1,5 @@
 // In: connections that others have accepted, and their requests. Out: the answers. StoreServer has one for Horovod's
-// ranks, MetricsServer one for whoever collects metrics.
+// ranks, RunMetrics one for those who collect metrics.
 #include "store/http_server.h"
 
 #include <sys/socket.h>

@@ -1,6 +1,7 @@
 #include "inspect/stack_sampler.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,8 +67,10 @@ TEST_F(StackSamplerTest, AsksTheToolForEveryProcess) {
 TEST_F(StackSamplerTest, SeesARankWhoseCommandEndsMeanwhile) {
   const pid_t shell = ::fork();
   if (shell == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (true) {
       const pid_t command = ::fork();
+      if (command < 0) ::_exit(1);
       if (command == 0) {
         ::usleep(1000);
         ::_exit(0);

@@ -31,12 +31,14 @@ TEST(MetricsText, HasTheRunFirst) {
   EXPECT_THAT(
       metrics_text(two_ranks(), {}),
       AllOf(HasSubstr("# TYPE lrun_run_info gauge\n# HELP lrun_run_info The run, and the host of this launcher.\n"
-                      "lrun_run_info{run=\"r1\",host=\"node0\",strategy=\"ddp\",version=\""),
-            HasSubstr("\nlrun_run_phase{run=\"r1\",phase=\"running\"} 1\n"),
+                      "lrun_run_info{run=\"r1\",host=\"node0\",first_rank=\"2\",strategy=\"ddp\",version=\""),
+            HasSubstr("\nlrun_run_phase{run=\"r1\",host=\"node0\",first_rank=\"2\",phase=\"running\"} 1\n"),
             HasSubstr("# UNIT lrun_run_start_time_seconds seconds\n"),
-            HasSubstr("\nlrun_run_start_time_seconds{run=\"r1\"} 1767323045.006\n"),
-            HasSubstr("\nlrun_run_world_size{run=\"r1\"} 4\n"), HasSubstr("\nlrun_run_nodes{run=\"r1\"} 2\n"),
-            HasSubstr("# TYPE lrun_run_restarts counter\n"), HasSubstr("\nlrun_run_restarts_total{run=\"r1\"} 3\n"),
+            HasSubstr("\nlrun_run_start_time_seconds{run=\"r1\",host=\"node0\",first_rank=\"2\"} 1767323045.006\n"),
+            HasSubstr("\nlrun_run_world_size{run=\"r1\",host=\"node0\",first_rank=\"2\"} 4\n"),
+            HasSubstr("\nlrun_run_nodes{run=\"r1\",host=\"node0\",first_rank=\"2\"} 2\n"),
+            HasSubstr("# TYPE lrun_run_restarts counter\n"),
+            HasSubstr("\nlrun_run_restarts_total{run=\"r1\",host=\"node0\",first_rank=\"2\"} 3\n"),
             EndsWith("\n# EOF\n")));
 }
 
@@ -58,17 +60,37 @@ TEST(MetricsText, HasEachRankThatItKnowsSomethingOf) {
                           HasSubstr("\nlrun_rank_last_step_age_seconds" + rank2 + "0.040\n#")));
 }
 
+TEST(MetricsText, HasNoSilenceOfARankThatHasEnded) {
+  RunStatus status = two_ranks();
+  for (WorkerStatus& worker : status.workers) {
+    worker.quiet_ms = 700'000;
+    worker.steps = {.count = 2, .took_ms = 100, .last_ms_ago = 700'000};
+  }
+  const std::string text = metrics_text(status, {});
+  EXPECT_THAT(text, AllOf(HasSubstr("\nlrun_rank_quiet_seconds{run=\"r1\",rank=\"2\""),
+                          Not(HasSubstr("\nlrun_rank_quiet_seconds{run=\"r1\",rank=\"3\""))));
+  EXPECT_THAT(text, AllOf(HasSubstr("\nlrun_rank_last_step_age_seconds{run=\"r1\",rank=\"2\""),
+                          Not(HasSubstr("\nlrun_rank_last_step_age_seconds{run=\"r1\",rank=\"3\""))));
+  EXPECT_THAT(text, HasSubstr("\nlrun_rank_steps_total{run=\"r1\",rank=\"3\""));
+}
+
+TEST(MetricsText, IsKnownWhereItIsRead) {
+  EXPECT_TRUE(are_metrics(metrics_text(two_ranks(), {}).substr(0, kMostMetricsHead)));
+  EXPECT_FALSE(are_metrics("#!/bin/sh"));
+}
+
 TEST(MetricsText, LeavesOutWhatNobodyKnows) {
   EXPECT_THAT(metrics_text(two_ranks(), {}),
               AllOf(Not(HasSubstr("cpu")), Not(HasSubstr("memory")), Not(HasSubstr("quiet")), Not(HasSubstr("step")),
                     Not(HasSubstr("exit_code"))));
   RunStatus waiting = two_ranks();
   waiting.workers.clear();
-  EXPECT_THAT(metrics_text(waiting, {}), Not(HasSubstr("rank")));
+  EXPECT_THAT(metrics_text(waiting, {}), Not(HasSubstr("lrun_rank")));
 }
 
 TEST(MetricsText, HasTheExitCodeOfARunThatHasEnded) {
-  EXPECT_THAT(metrics_text(two_ranks(), 137), HasSubstr("\nlrun_run_exit_code{run=\"r1\"} 137\n"));
+  EXPECT_THAT(metrics_text(two_ranks(), 137),
+              HasSubstr("\nlrun_run_exit_code{run=\"r1\",host=\"node0\",first_rank=\"2\"} 137\n"));
 }
 
 TEST(MetricsText, EscapesWhatALabelMayNotHold) {
