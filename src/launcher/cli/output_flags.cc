@@ -92,7 +92,7 @@ std::string hint_about_metrics(const GivenValue& given) {
   const bool is_any = given.text.starts_with(':') || given.text.starts_with("*:");
   if (is_any) return example(given, "0.0.0.0" + given.text.substr(given.text.find(':')));
   if (given.text.find_first_of(":0123456789") != std::string::npos) return example(given, "9844");
-  return example(given, "9844") + "; a file is '--metrics ./" + given.text + ".prom'";
+  return example(given, "9844") + "; a file is '" + given.as_written_with("./" + given.text + ".prom") + "'";
 }
 
 void set_metrics(const GivenValue& given, LaunchRequest& request) {

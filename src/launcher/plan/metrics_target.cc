@@ -7,7 +7,6 @@
 #include "plan/rendezvous_request.h"
 
 namespace lrun::launcher {
-
 namespace {
 
 std::optional<MetricsTarget> parse_place(std::string_view text) {

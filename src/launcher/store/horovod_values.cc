@@ -1,4 +1,4 @@
-// In: HTTP requests of Horovod's ranks. Out: HTTP answers. HorovodServer calls.
+// In: HTTP requests of Horovod's ranks. Out: HTTP answers. StoreServer calls, for its HttpServer.
 #include "store/horovod_values.h"
 
 #include <optional>
