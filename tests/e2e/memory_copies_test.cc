@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "process/guard.h"
+#include "process/forked_helper.h"
 #include "support/elastic_jobs.h"
 
 namespace lrun::test {

@@ -21,6 +21,7 @@
 #include <system_error>
 #include <thread>
 
+#include "process/forked_helper.h"
 #include "process/guard.h"
 #include "process/waker.h"
 
@@ -305,10 +306,11 @@ std::vector<pid_t> LrunProcess::processes() const {
 std::vector<pid_t> LrunProcess::workers() const {
   std::vector<pid_t> found = processes();
   const pid_t launcher = launcher_pid();
-  // One that has ended meanwhile has no name: it may have been the waker or the copier.
+  // One that has ended meanwhile has no name: it may have been the waker or a helper.
   std::erase_if(found, [&](pid_t pid) {
     const std::string name = program_name(pid);
-    return pid == pid_ || pid == launcher || name == kWakerName || name == kCopierName || !is_process(pid);
+    return pid == pid_ || pid == launcher || name == kWakerName || name == kCopierName || name == kNoticeName ||
+           !is_process(pid);
   });
   return found;
 }

@@ -20,8 +20,6 @@ std::vector<int> handled_signals(const std::vector<int>& stop_signals);
 /// The name of the launcher's process. Not 'lrun': then `pkill -9 lrun`, also with -f, hits the guard alone, and the
 /// launcher can still clean up.
 inline constexpr const char* kLauncherName = "rank-supervisor";
-/// The name of the launcher's child that copies files in memory to other nodes.
-inline constexpr const char* kCopierName = "memory-copier";
 
 struct RunGuardOptions {
   RunCgroup cgroup = {};     ///< of the workers; ended with them, and removed

@@ -2,13 +2,9 @@
 // by run_in_job().
 #include "copies/copier.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -18,16 +14,12 @@
 #include "copies/copy_fetcher.h"
 #include "copies/copy_keeper.h"
 #include "copies/copy_sender.h"
-#include "process/fork_child.h"
-#include "process/guard.h"
-#include "process/process_title.h"
 #include "rendezvous/handshake.h"
 
 namespace lrun::launcher {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 10U;  // of an order, or of news
-constexpr Duration kEndLimit(1000);
 
 enum class Received { kMessage, kNothing, kEnd };
 
@@ -90,13 +82,6 @@ class Copier {
   EventLoop::Watch orders_;
 };
 
-/// A manager signals all processes of a job, and this one is to copy what workers save then. It ends with its launcher.
-void block_all_signals() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, nullptr);
-}
-
 /// Of a copier that was killed.
 void remove_copies_in(const std::string& outer) {
   std::error_code ignored;
@@ -106,15 +91,8 @@ void remove_copies_in(const std::string& outer) {
 }
 
 int run_copier(int listener, int channel, const CopierProcess::Facts& facts, const std::string& key) {
-  block_all_signals();
-  ::prctl(PR_SET_NAME, kCopierName);
-  set_process_title(std::string(kCopierName) + " of " + facts.of);
-  try {
-    remove_copies_in(facts.outer);
-    Copier(listener, channel, facts, key).run();
-  } catch (const std::exception&) {  // its launcher sees the end
-    return 1;
-  }
+  remove_copies_in(facts.outer);
+  Copier(listener, channel, facts, key).run();
   return 0;
 }
 
@@ -137,31 +115,12 @@ void CopierProcess::open_channel() {
 
 void CopierProcess::start() {
   if (child_) open_channel();
-  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  std::vector<int> kept{listener_.get(), theirs_.get()};
-  std::sort(kept.begin(), kept.end());
-  SpawnResult result =
-      fork_child({.function = [this] { return run_copier(listener_.get(), theirs_.get(), facts_, key_); },
-                  .standard_input = null.get(),
-                  .standard_output = null.get(),
-                  .standard_error = null.get(),
-                  .descriptors = kept});
+  child_.emplace(
+      ForkedHelper::Request{.function = [this] { return run_copier(listener_.get(), theirs_.get(), facts_, key_); },
+                            .descriptors = {listener_.get(), theirs_.get()},
+                            .name = kCopierName,
+                            .of = facts_.of});
   theirs_.reset();
-  if (!result.ok()) throw std::system_error(result.error_number, std::generic_category(), "no process");
-  child_ = std::move(result.child);
-  if (child_->poll_fd() >= 0) return;
-  child_->signal(SIGKILL);  // its number may be another's by the time that it is signalled
-  throw std::system_error(ENOSYS, std::generic_category(), "pidfd_open");
-}
-
-CopierProcess::~CopierProcess() {
-  if (!child_) return;
-  child_->signal(SIGKILL);
-  (void)child_->wait_until_ended(kEndLimit);
-  try {
-    (void)child_->try_wait();
-  } catch (const std::system_error&) {  // it was reaped with the orphans
-  }
 }
 
 void CopierProcess::tell(const CopierOrder& order) const { send(channel_.get(), to_json(order)); }

@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 #include "copies/copier_channel.h"
-#include "process/pidfd.h"
+#include "process/forked_helper.h"
 #include "store/listening_socket.h"
 
 namespace lrun::launcher {
@@ -31,8 +31,6 @@ class CopierProcess {
   /// Opens its port; orders wait until start().
   /// \throws std::system_error  no port or descriptor is left.
   explicit CopierProcess(Facts facts);
-  /// Ends it, within a second.
-  ~CopierProcess();
   CopierProcess(const CopierProcess&) = delete;
   CopierProcess& operator=(const CopierProcess&) = delete;
 
@@ -45,7 +43,7 @@ class CopierProcess {
   /// That they have to know besides the secret of the job: other users of the hosts, who may connect, do not.
   [[nodiscard]] const std::string& key() const { return key_; }
   /// 0 before start(), and once it has ended.
-  [[nodiscard]] pid_t pid() const { return !child_ || child_->wait_until_ended(Duration::zero()) ? 0 : child_->pid(); }
+  [[nodiscard]] pid_t pid() const { return child_ ? child_->pid() : 0; }
   /// Readable when there is news, and at its end.
   [[nodiscard]] int channel() const { return channel_.get(); }
 
@@ -62,7 +60,7 @@ class CopierProcess {
   Fd theirs_;  ///< the copier's end of the channel, before start()
   int port_ = 0;
   Fd channel_;
-  std::optional<PidFd> child_;
+  std::optional<ForkedHelper> child_;
 };
 
 }  // namespace lrun::launcher
