@@ -80,6 +80,7 @@ declare -gA _lrun_values=(
   [--hang-signal]='progress cpu'
   [--on-hang]='dump kill restart'
   [--watch]=''
+  [--notice]='aws azure gcp'
   [--signals-to-handle]='SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2'
   [--settle]=''
   [--max-restarts]=''

@@ -20,6 +20,7 @@ function __lrun_program
                 '--hang?timeout' \
                 '--hang?signal' \
                 '--on?hang' \
+                --notice \
                 '--signals?to?handle' \
                 --devices \
                 '--num?gpus' \
@@ -253,6 +254,7 @@ complete -c lrun -n 'not __lrun_program' -x -l hang-timeout -d 'Time without pro
 complete -c lrun -n 'not __lrun_program' -x -l hang-signal -a 'progress cpu' -d 'What counts as progress'
 complete -c lrun -n 'not __lrun_program' -x -l on-hang -a 'dump kill restart' -d 'Reaction to a hang'
 complete -c lrun -n 'not __lrun_program' -x -l watch -d 'Rule on the lines that workers print'
+complete -c lrun -n 'not __lrun_program' -x -l notice -a 'aws azure gcp' -d 'Stop when this machine is about to go'
 complete -c lrun -n 'not __lrun_program' -x -l signals-to-handle -a 'SIGTERM SIGINT SIGHUP SIGQUIT SIGUSR1 SIGUSR2' -d 'Signals that end the run'
 complete -c lrun -n 'not __lrun_program' -x -l settle -d 'Time after a failure before the others are stopped'
 complete -c lrun -n 'not __lrun_program' -x -l max-restarts -d 'Restart after a failure, at most this many times'

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # soak: long runs by hand. soak [alone | caches [ROUNDS [SEED]] | chroot | conformance | elastic [COUNT [SEED]] | faults [COUNT [SEED]] |
-# hosts [SCHEDULES [SEED]] | kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | packages | programs | repeat [MINUTES [SEED]] | tests |
-# valgrind [COUNT [SEED]]]; without a part all of them.
+# hosts [SCHEDULES [SEED]] | kills [MINUTES [SEED]] | launches [COUNT] | libtorch [VERSION...] | notices [COUNT [SEED]] | packages |
+# programs | repeat [MINUTES [SEED]] | tests | valgrind [COUNT [SEED]]]; without a part all of them.
 
 # Where many files are one unit, an #include that one of them lacks is not missed.
 soak_alone() {
@@ -184,6 +184,14 @@ soak_kills() {
   "$LRUN_PROGRAMS_PYTHON" -W ignore tests/faults/killed_workers.py --minutes "$minutes" --seed "$seed" --lrun build/dev/lrun
 }
 
+# Runs on machines that are about to go; 200 take 3 minutes.
+soak_notices() {
+  local count=${1:-200} seed=${2:-$(date +%s)}
+  configure_and_build dev lrun
+  stage "$count notices that a machine is about to go, seed $seed"
+  python3 tests/faults/notices.py --notices "$count" --seed "$seed" --lrun build/dev/lrun
+}
+
 # lrun below valgrind, which knows no pidfds. Its findings are in a file a process, and fail the part.
 soak_valgrind() {
   local count=${1:-200} seed=${2:-$(date +%s)} found
@@ -242,6 +250,7 @@ dev_soak() {
       soak_caches
       soak_hosts
       soak_kills
+      soak_notices
       soak_launches
       soak_programs
       soak_conformance
@@ -251,7 +260,7 @@ dev_soak() {
       soak_libtorch
       soak_repeat
       ;;
-    alone | caches | chroot | conformance | elastic | faults | hosts | kills | launches | libtorch | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
-    *) fail "unknown part '$what'" "alone, caches, chroot, conformance, elastic, faults, hosts, kills, launches, libtorch, packages, programs, repeat, tests or valgrind" ;;
+    alone | caches | chroot | conformance | elastic | faults | hosts | kills | launches | libtorch | notices | packages | programs | repeat | tests | valgrind) "soak_$what" "$@" ;;
+    *) fail "unknown part '$what'" "alone, caches, chroot, conformance, elastic, faults, hosts, kills, launches, libtorch, notices, packages, programs, repeat, tests or valgrind" ;;
   esac
 }

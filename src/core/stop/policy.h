@@ -70,7 +70,7 @@ struct ConsoleClosed {};
 struct StopRequested {};
 struct GuardDied {};
 struct KillExpired {};  ///< the kernel does not let some killed workers end
-/// A limit that the user has set is reached; `end` has which one.
+/// A limit that the user has set is reached, or this machine is about to go; `end` has which one.
 struct TimeIsOver {
   RunEnd end;
   bool may_restart = false;  ///< another attempt may do better

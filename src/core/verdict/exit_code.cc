@@ -50,6 +50,7 @@ void decide_code(Verdict& verdict) {
     case RunEnd::Kind::kConsoleClosed:
       verdict.die_of_signal = SIGPIPE;
       break;
+    case RunEnd::Kind::kNotice:  // which only comes earlier than the signal
     case RunEnd::Kind::kRequested:
       verdict.die_of_signal = SIGTERM;
       break;

@@ -9,11 +9,12 @@ namespace {
 
 using Kind = RunEnd::Kind;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 15> kEndNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 16> kEndNames{{
     {Kind::kSucceeded, "succeeded"},
     {Kind::kWorkerFailed, "worker_failed"},
     {Kind::kStartFailed, "start_failed"},
     {Kind::kInterrupted, "interrupted"},
+    {Kind::kNotice, "notice"},
     {Kind::kConsoleClosed, "console_closed"},
     {Kind::kRequested, "requested"},
     {Kind::kGuardDied, "guard_died"},

@@ -14,6 +14,7 @@ struct RunEnd {
     kWorkerFailed,    ///< a worker failed by itself; the others were stopped
     kStartFailed,     ///< a worker could not be started; nothing runs
     kInterrupted,     ///< lrun received `signal_number`
+    kNotice,          ///< the machine of this node is about to go; `who` has the notice
     kConsoleClosed,   ///< lrun's stdout or stderr was closed
     kRequested,       ///< stopped through the control socket
     kGuardDied,       ///< lrun's own guard was killed

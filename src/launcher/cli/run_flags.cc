@@ -37,6 +37,17 @@ void set_checkpoint_path(const GivenValue& given, LaunchRequest& request) {
   request.checkpoint_path = setting(given, given.text);
 }
 
+void set_notice(const GivenValue& given, LaunchRequest& request) {
+  refuse_other_than_path(given, "for a cloud write its name, as in 'aws'");
+  std::optional<NoticeSource> source = parse_notice_source(given.text);
+  if (!source) {
+    refuse_program_as_value(given);
+    refuse_choice(given, "neither a cloud nor a file; allowed: aws, azure, gcp, or a path with a '/'",
+                  {"aws", "azure", "gcp"}, "aws");
+  }
+  request.notice = setting(given, *std::move(source));
+}
+
 constexpr Flag kRunFlags[] = {
     {.name = "grace",
      .aliases = "shutdown-timeout",
@@ -114,6 +125,18 @@ constexpr Flag kRunFlags[] = {
      .repeatable = true,
      .per_rank = true,
      .apply = add_watch_rule},
+    {.name = "notice",
+     .value = kRequired,
+     .placeholder = "WHERE",
+     .group = FlagGroup::kRun,
+     .details = "Stop, as after SIGTERM, when a notice says that this machine is about to go: 'aws', 'azure' or 'gcp' "
+                "for the metadata of that cloud (AWS: spot instances), or a path with a '/' for a file that somebody "
+                "makes, whose first line the verdict quotes. Of an elastic job only this node leaves. Clouds are asked "
+                "every 5 seconds, and a file is looked for every second. Azure and Google Cloud leave 30 seconds: "
+                "'--grace 20s' fits. Use '/dev/null' for no notices.",
+     .choices = "aws azure gcp",
+     .example = "aws",
+     .apply = set_notice},
     // The planner reads the names, because an unknown one is an error for lrun and a warning for torchrun.
     {.name = "signals-to-handle",
      .value = kRequired,

@@ -103,7 +103,8 @@ struct LaunchPlan {
   Setting<Duration> restart_backoff;  ///< before the second restart in a row; doubles from then on
   /// A file, a folder or a pattern; with it `max_restarts` counts from the newest checkpoint there on. Empty: none.
   Setting<std::string> checkpoint_path;
-  int omp_num_threads = 0;  ///< 0: leave the variable alone
+  Setting<NoticeSource> notice;  ///< that this machine is about to go
+  int omp_num_threads = 0;       ///< 0: leave the variable alone
   bool isolate_gpus = false;
   Setting<Binding> bind{Binding::kNone};
   std::vector<std::string> warnings;  ///< one line each, printed before the start

@@ -10,6 +10,7 @@
 #include "cluster/user_hosts.h"
 #include "plan/backend_choice.h"
 #include "plan/named_value.h"
+#include "plan/notice_source.h"
 #include "plan/output_request.h"
 #include "plan/rendezvous_request.h"
 #include "plan/setting.h"
@@ -84,6 +85,7 @@ struct LaunchRequest {
   Setting<int> max_restarts{0};
   Setting<std::optional<Duration>> restart_backoff;  ///< empty: the personality's
   Setting<std::string> checkpoint_path;              ///< empty: not given
+  Setting<NoticeSource> notice;
   bool isolate_gpus = false;  ///< --virtual-local-rank, --isolate-gpus: one visible device a worker
   bool share_gpus = false;    ///< --share-gpus: busy GPUs may be used
   Setting<Binding> bind{Binding::kNone};

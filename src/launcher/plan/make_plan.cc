@@ -268,6 +268,7 @@ void choose_ends(const Inputs& in, LaunchPlan& plan) {
   plan.restart_backoff = {request.restart_backoff.value.value_or(plan.personality.restart_backoff),
                           request.restart_backoff.source, request.restart_backoff.origin};
   plan.checkpoint_path = request.checkpoint_path;
+  plan.notice = request.notice;
 }
 
 /// Binds the workers of every node. Where lrun sets OMP_NUM_THREADS, it then follows from the CPUs of each worker.

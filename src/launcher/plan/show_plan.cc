@@ -216,6 +216,7 @@ std::string end_rows(const LaunchPlan& plan) {
   if (const Setting<MetricsTarget>& metrics = plan.output.metrics; metrics.value.is_given()) {
     text += row("metrics", text_of(metrics.value), origin_text(metrics));
   }
+  if (plan.notice.value.is_given()) text += row("notice", text_of(plan.notice.value), origin_text(plan.notice));
   if (plan.max_restarts.value == 0) return text;
   const char* const since = plan.checkpoint_path.given() ? " since the newest checkpoint" : "";
   text += row("restarts", fmt::format("at most {}{}", plan.max_restarts.value, since), origin_text(plan.max_restarts));

@@ -202,6 +202,7 @@ std::string show_plan_json(const LaunchPlan& plan, const Environment& environmen
       {"max_restarts", json_of(plan.max_restarts, plan.max_restarts.value)},
       {"restart_backoff_ms", json_of(plan.restart_backoff, plan.restart_backoff.value.count())},
       {"checkpoint_path", json_of(plan.checkpoint_path)},
+      {"notice", plan.notice.value.is_given() ? json_of(plan.notice) : Json()},
       {"omp_num_threads", plan.omp_num_threads == 0 ? Json() : Json(plan.omp_num_threads)},
       {"isolate_gpus", plan.isolate_gpus},
       {"bind", json_of(plan.bind, text_of(plan.bind.value))},

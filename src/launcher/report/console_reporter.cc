@@ -10,6 +10,10 @@ namespace {
 
 constexpr Duration kSeenByPeople(1000);
 
+bool is_asked_for(const RunEnd& end) {
+  return end.kind == RunEnd::Kind::kInterrupted || end.kind == RunEnd::Kind::kNotice;
+}
+
 }  // namespace
 
 void ConsoleReporter::worker_ended(const FailureRecord& record) { events_.worker_ended(record); }
@@ -31,17 +35,17 @@ void ConsoleReporter::stopping(const RunEnd& end, const FailureRecord* cause, Ru
   stop_at_ = lines_().value_or(0);
   if (!said) return;
   if (cause != nullptr) told_ = {cause->rank, cause->attempt};
-  signal_told_ = cause == nullptr && end.kind == RunEnd::Kind::kInterrupted;
+  end_told_ = cause == nullptr && is_asked_for(end);
 }
 
 void ConsoleReporter::begin_attempt() {
   told_ = {-1, -1};
-  signal_told_ = false;
+  end_told_ = false;
   stop_at_.reset();
 }
 
 bool ConsoleReporter::has_told(const Verdict& verdict) const {
-  if (!verdict.culprit) return verdict.end.kind == RunEnd::Kind::kInterrupted && signal_told_;
+  if (!verdict.culprit) return is_asked_for(verdict.end) && end_told_;
   return verdict.end.kind == RunEnd::Kind::kWorkerFailed &&
          told_ == std::pair(verdict.culprit->rank, verdict.culprit->attempt);
 }

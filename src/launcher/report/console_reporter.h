@@ -54,7 +54,7 @@ class ConsoleReporter : public RunObserver {
   Say say_;
   Lines lines_;
   std::pair<int, int> told_{-1, -1};      ///< rank and attempt
-  bool signal_told_ = false;              ///< with no worker to blame
+  bool end_told_ = false;                 ///< that was asked for, with no worker to blame
   std::optional<std::uint64_t> stop_at_;  ///< lines by then
   bool stop_told_ = false;
   bool killing_told_ = false;  ///< with the reason of the end

@@ -170,8 +170,9 @@ void EventLog::watched(int rank, const std::string& text) {
 void EventLog::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   if (!file_) return;
   nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};
+  if (end.kind == RunEnd::Kind::kNotice || end.changes_nodes()) fields["why"] = end.who;
   add_culprit(fields, cause);
-  write("stopping", fields.dump());
+  write("stopping", json_text(fields));
 }
 
 void EventLog::noted(std::string_view event) {

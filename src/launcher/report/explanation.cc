@@ -183,7 +183,8 @@ std::string next_command(const KnownOfRun& run, const Explanation& explanation) 
   const bool has_log = !run.log.empty() || explanation.reason == name_of(RunEnd::Kind::kWatched);
   if (explanation.rank >= 0 && has_log) return fmt::format("lrun logs {} {} --tail 50", id, explanation.rank);
   const std::optional<RunEnd::Kind> reason = run_end_named(explanation.reason);
-  const bool is_no_mistake = reason == RunEnd::Kind::kInterrupted || reason == RunEnd::Kind::kGuardDied;
+  const bool is_no_mistake =
+      reason == RunEnd::Kind::kInterrupted || reason == RunEnd::Kind::kNotice || reason == RunEnd::Kind::kGuardDied;
   return (is_no_mistake && run.can_repeat ? "lrun again " : "lrun report ") + id;
 }
 

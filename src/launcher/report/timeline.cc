@@ -155,7 +155,8 @@ std::string stop_reason(const Json& event) {
   if (reason == "hang") return "no progress for the time of --hang-timeout";
   const std::optional<RunEnd::Kind> kind = run_end_named(reason);
   if (!kind || *kind == RunEnd::Kind::kWorkerFailed) return {};
-  return reason_text(RunEnd{.kind = *kind, .signal_number = event.value("signal", 0)});
+  return reason_text(
+      RunEnd{.kind = *kind, .signal_number = event.value("signal", 0), .who = event.value("why", std::string())});
 }
 
 /// Empty when a worker failed and no other was left to be stopped.

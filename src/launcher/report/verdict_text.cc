@@ -266,6 +266,7 @@ std::string reason_here_text(const RunEnd& end) {
     case RunEnd::Kind::kHeadLost:
       return "the connection from the lrun that started it was lost";
     case RunEnd::Kind::kLauncherFailed:
+    case RunEnd::Kind::kNotice:
     case RunEnd::Kind::kWatched:
       return terminal_safe(end.who);
     case RunEnd::Kind::kWorkerFailed:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -100,6 +101,12 @@ bool stops_for_others(const SupervisionState& state) {
   return state.phase != SupervisionState::Phase::kBackingOff && !state.end.is_ours() && state.end.may_go_on();
 }
 
+/// A notice never does, nor does the SIGTERM that a machine sends at its end.
+bool may_hurry(const RunEnd& first, const RunEnd& second) {
+  if (second.kind == RunEnd::Kind::kNotice) return false;
+  return first.kind != RunEnd::Kind::kNotice || second.signal_number != SIGTERM;
+}
+
 /// Of the attempt that begins.
 int number_of_next(const JobObserver* job, const Restarts& restarts) {
   return job != nullptr ? job->membership().attempt : restarts.last().history.used;
@@ -128,6 +135,7 @@ std::vector<pid_t> helpers_of(const AttemptLoop::Surroundings& run) {
   std::vector<pid_t> helpers;
   if (run.fork_server != nullptr) helpers.push_back(run.fork_server->pid());
   if (run.copies != nullptr) helpers.push_back(run.copies->pid());
+  if (run.notice != nullptr) helpers.push_back(run.notice->pid());
   return helpers;
 }
 
@@ -306,6 +314,7 @@ void AttemptLoop::attempt_not_started(const StartFailure& failure, int number, b
 void AttemptLoop::stop_early(const RunEnd& end, bool victim) {
   if (over_) return;
   if (!job_->waits()) return tell_supervisor(StoppedElsewhere{end, victim});
+  if (early_end_ && !may_hurry(*early_end_, end)) return;
   const bool is_second = early_end_.has_value();
   early_end_ = end;
   if (end.is_ours()) job_->stop_others(end);

@@ -20,6 +20,7 @@
 #include "run/job_observer.h"
 #include "run/memory_copies.h"
 #include "run/newest_checkpoint.h"
+#include "run/notice_monitor.h"
 #include "run/rank_look.h"
 #include "run/restarts.h"
 #include "run/run_ending.h"
@@ -51,6 +52,7 @@ class AttemptLoop {
     bool shares_screen = false;         ///< people read in one place what all launchers of the job print
     ForkServer* fork_server = nullptr;  ///< forks the workers; nullptr: there is none
     MemoryCopies* copies = nullptr;     ///< of files in memory, between nodes; nullptr: there are none
+    NoticeMonitor* notice = nullptr;    ///< with --notice
     /// Asks all launchers of the job for standing_still().
     std::function<void(const ControlSocket::Reply& reply)> ask_of_standstill = {};
   };

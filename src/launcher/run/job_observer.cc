@@ -17,14 +17,25 @@ namespace {
 std::string leaving_text(const RunEnd& end, const FailureRecord* cause) {
   if (end.kind == RunEnd::Kind::kGuardDied) return "its lrun was killed";
   if (end.kind == RunEnd::Kind::kInterrupted) {
-    return "its lrun received " + signal_name(end.signal_number) + " and left the job";
+    return fmt::format("its lrun received {} and left the job", signal_name(end.signal_number));
   }
+  if (end.kind == RunEnd::Kind::kNotice) return fmt::format("its lrun got a {} and left the job", end.who);
   if (end.kind == RunEnd::Kind::kHeadLost) return reason_text(end);
   return "its workers could not be started: " + (cause != nullptr ? cause_text(*cause) : std::string());
 }
 
 /// Nobody reads what the launcher says that ends so.
 bool is_mute(const RunEnd& end) { return end.kind == RunEnd::Kind::kGuardDied || end.kind == RunEnd::Kind::kHeadLost; }
+
+/// For the others, when their leader leaves: the workers of all nodes have the store here, and may save together.
+StopNotice stop_with_leader(const Membership& membership, const std::string& why) {
+  const std::string leader = "node " + membership.self.name;
+  return {{.kind = RunEnd::Kind::kNodeLost,
+           .who = leader + " is lost: " + why + "; the remaining nodes meet again",
+           .node = leader,
+           .node_rank = membership.self.node_rank},
+          {}};
+}
 
 JobReport report_of_node(const Membership& membership, const ClockOffset& offset, const RunEnd& end,
                          std::int64_t end_ns, const std::vector<FailureRecord>& records) {
@@ -137,7 +148,10 @@ void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) 
   const JobStrength job = strength();
   if (may_leave(end, job)) {
     if (!is_mute(end)) calls_.note("this node leaves the job" + remaining_text(job.others, rendezvous_));
-    return drop_out(leaving_text(end, cause));
+    const std::string why = leaving_text(end, cause);
+    drop_out(why);
+    if (abandons_when_idle_ && !is_mute(end)) job_.stopping(to_json(stop_with_leader(membership_, why)));
+    return;
   }
   StopNotice notice{end, {}};
   notice.end.node = membership_.self.name;

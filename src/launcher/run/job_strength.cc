@@ -16,12 +16,13 @@ bool may_leave(const RunEnd& end, const JobStrength& job) {
       return job.may_drop_out || hands_over;
     case RunEnd::Kind::kStartFailed:
       return job.may_drop_out && enough;
+    case RunEnd::Kind::kNotice:
     case RunEnd::Kind::kInterrupted: {
       // A manager may take a single node away, with TERM also where none can come back. Ctrl-C is a person's, who
       // leaves a job that goes on without this node, and ends one that would wait.
       const bool by_person = end.signal_number == SIGINT || end.signal_number == SIGQUIT;
-      const bool is_taken =
-          by_person ? can_come_back && enough : can_come_back || (enough && end.signal_number == SIGTERM);
+      const bool is_other_signal = end.kind == RunEnd::Kind::kInterrupted && end.signal_number != SIGTERM;
+      const bool is_taken = by_person ? can_come_back && enough : can_come_back || (enough && !is_other_signal);
       return is_taken && !end.by_head && job.others > 0 && (job.may_drop_out || hands_over);
     }
     default:

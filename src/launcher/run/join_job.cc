@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -64,11 +65,17 @@ class RendezvousWait : public JobEvents {
                  const LauncherOutput& output)
       : loop_(loop), job_(job), plan_(plan), guard_(guard), environment_(environment), output_(output) {}
 
-  RendezvousOutcome run() {
+  /// \param notice  nullptr: nobody looks for one
+  RendezvousOutcome run(NoticeMonitor* notice) {
     job_.set_events(*this);
     const EndSignals signals(loop_, plan_, guard_, [this](int number) {
       end({.why_not = number == 0 ? "" : waited_for(), .signal_number = number});
     });
+    if (notice != nullptr) {
+      notice->tell(output_.sink, [this](const std::string& text) {
+        end({.why_not = waited_for(), .signal_number = SIGTERM, .notice = text});
+      });
+    }
     limit_at_ = steady_now() + plan_.rendezvous->join_timeout;
     limit_ = loop_.after(plan_.rendezvous->join_timeout + kLateness, [this] {
       end({.why_not = fmt::format("not enough nodes in {}", format_duration(plan_.rendezvous->join_timeout))});
@@ -76,6 +83,7 @@ class RendezvousWait : public JobEvents {
     watch_for_rendezvous(unreached_pause());
     show_ = loop_.after(kUnseenWait, [this] { show_wait(); });
     if (!ended_) loop_.run();
+    if (notice != nullptr) notice->tell(output_.sink, {});
     end_.tells = speaks_for_node(plan_) || is_next();
     if (!end_.membership && !end_.not_needed && tells_later()) end_.record = std::move(record_);
     return std::move(end_);
@@ -422,8 +430,8 @@ void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patien
 }
 
 RendezvousOutcome meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard,
-                       const Environment& environment, const LauncherOutput& output) {
-  return RendezvousWait(loop, job, plan, guard, environment, output).run();
+                       const Environment& environment, const LauncherOutput& output, NoticeMonitor* notice) {
+  return RendezvousWait(loop, job, plan, guard, environment, output).run(notice);
 }
 
 void leave(EventLoop& loop, Job& job, const std::string& text, const LaunchPlan& plan, const Guard& guard,

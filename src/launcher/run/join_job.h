@@ -11,6 +11,7 @@
 #include "process/guard.h"
 #include "rendezvous/job.h"
 #include "report/head_channel.h"
+#include "run/notice_monitor.h"
 #include "run/waiting_record.h"
 
 namespace lrun::launcher {
@@ -21,6 +22,7 @@ struct RendezvousOutcome {
   std::string why_not;      ///< why the job does not begin; where lrun was stopped: who was missing, or empty
   std::string hint;         ///< what to do about it; empty: the usual hint
   int signal_number = 0;    ///< the signal that stopped lrun; 0: none did
+  std::string notice = {};  ///< that this machine is about to go, which stopped lrun as SIGTERM does; empty: none
   std::string report;       ///< report of a node that cannot start, and so ended the job before it began; empty: none
   bool not_needed = false;  ///< the job ended without this node; `why_not`: how, empty: it succeeded
   bool tells = false;       ///< this launcher is one to say why the job does not begin
@@ -78,10 +80,10 @@ std::error_code wait_for_server(const Endpoint& endpoint, Duration patience);
 /// \throws UserError  nothing listens there in that time
 void wait_for_others_at(const Endpoint& endpoint, std::optional<Duration> patience, MessageSink& sink);
 
-/// Runs the loop until the job begins, fails, or a signal asks for the end. Prints which nodes are missing, and `lrun
-/// status` shows it.
+/// Runs the loop until the job begins, fails, or a signal or a notice asks for the end. Prints which nodes are missing,
+/// and `lrun status` shows it. \param notice  of --notice; nullptr: nobody looks for one
 RendezvousOutcome meet(EventLoop& loop, Job& job, const LaunchPlan& plan, const Guard& guard,
-                       const Environment& environment, const LauncherOutput& output);
+                       const Environment& environment, const LauncherOutput& output, NoticeMonitor* notice);
 
 /// Leaves the job. On the leader, runs the loop until the other nodes are done, too, or a signal asks for the end;
 /// after a while it prints what lrun waits for. \param text  how the job ended, where the other nodes were not told;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,10 +19,12 @@
 
 #include "base/user_error.h"
 #include "cluster/slurm.h"
+#include "logs/terminal_text.h"
 #include "plan/master_choice.h"
 #include "plan/rendezvous_request.h"
 #include "process/exit_codes.h"
 #include "process/guard.h"
+#include "process/launcher_heartbeat.h"
 #include "process/memory_folder.h"
 #include "process/process_limits.h"
 #include "process/process_title.h"
@@ -29,6 +32,7 @@
 #include "report/parent_error_file.h"
 #include "run/descriptor_need.h"
 #include "run/join_job.h"
+#include "run/notice_monitor.h"
 #include "run/port_conflict.h"
 #include "run/preflight.h"
 #include "run/preload.h"
@@ -90,6 +94,14 @@ MemoryFolder make_memory_folder(const LaunchPlan& plan, MessageSink& sink) {
   return folder;
 }
 
+/// The machine is about to go before anything has begun.
+int end_noticed(const NoticeMonitor& notice, const LaunchPlan& plan, Guard& guard, MessageSink& sink) {
+  sink.note(fmt::format("{}; nothing was started", terminal_safe(notice.notice())));
+  if (plan.notice.value.kind == NoticeSource::Kind::kFile) sink.hint("remove the file where it is left from before");
+  guard.mark_end(SIGTERM, true);
+  return exit_code_of_signal(SIGTERM);
+}
+
 int run_below_guard(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
                     const LauncherOutput& output) {
   MessageSink& sink = output.sink;
@@ -97,13 +109,18 @@ int run_below_guard(const LaunchPlan& plan, const Environment& environment, Node
   try {
     ::signal(SIGPIPE, SIG_IGN);  // a closed console is an event, not a death
     ::signal(SIGXFSZ, SIG_IGN);  // and so is a log file that may not grow
-    if (plan.rendezvous) return run_in_job(plan, environment, std::move(run), guard, output);
     EventLoop loop;
+    std::optional<LauncherHeartbeat> heartbeat;
+    if (plan.rendezvous) heartbeat.emplace(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
     const StopWithSrun stop_with_srun(loop, environment, guard, sink);
     const StopWithMpirun stop_with_mpirun(loop, environment, guard, sink);
     Preloaded preloaded = preload(loop, plan, run.facts.start, environment, guard, sink);
     if (preloaded.exit_code) return *preloaded.exit_code;
     run.facts.fork_server = std::move(preloaded.server);
+    const std::unique_ptr<NoticeMonitor> notice = watch_for_notice(loop, plan, guard, sink);
+    if (notice && !notice->notice().empty()) return end_noticed(*notice, plan, guard, sink);
+    run.facts.notice = notice.get();
+    if (plan.rendezvous) return run_in_job(plan, environment, std::move(run), loop, guard, output);
     const auto [verdict, left_nothing] = run_node(plan, environment, std::move(run), loop, guard, output);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;
@@ -165,6 +182,7 @@ int launch_here(const LaunchPlan& plan, const LaunchRequest& request, const Envi
   if (speaks_for_job(plan)) warn_of_program(request.command, start.executable.path, plan, environment, output.sink);
   check_log_folder(plan);
   check_metrics_file(plan);
+  check_notice_file(plan, output.sink);
   if (const auto others = endpoint_of_others(request.rendezvous); others && !plan.rendezvous) {
     wait_for_others_at(*others, request.rendezvous.connect_timeout, output.sink);
   }

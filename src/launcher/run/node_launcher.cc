@@ -56,7 +56,7 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       limits_(run_.loop, plan_, [this](const RunEnd& end) { attempts_.stop(TimeIsOver{end}, end); }),
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
                  run_.output.sink, job_sink_, run_.look, run_.output.head != nullptr || shares_screen(),
-                 facts_.fork_server.get(), facts_.copies,
+                 facts_.fork_server.get(), facts_.copies, facts_.notice,
                  [this](const ControlSocket::Reply& reply) { job_answers_.ask(std::string(kStandstillWords), reply); }},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },
@@ -114,6 +114,7 @@ void NodeLauncher::listen_to_workers() {
 
 NodeLauncher::~NodeLauncher() {
   if (facts_.job != nullptr) facts_.job->set_questions({});
+  if (facts_.notice != nullptr) facts_.notice->stop();
   if (run_.output.head != nullptr) run_.output.head->stop_listening();
   run_.logs.set_events({});
   run_.store.set_listeners({}, {});
@@ -169,6 +170,12 @@ void NodeLauncher::begun() {
                                        .sink = run_.output.sink,
                                        .status = [this] { return status(); },
                                        .reads_output = captures_any(plan_.output, plan_.nodes.front().workers)});
+  }
+  if (facts_.notice != nullptr) {
+    facts_.notice->tell(run_.output.sink, [this](const std::string& notice) {
+      const RunEnd end{.kind = RunEnd::Kind::kNotice, .who = notice};
+      attempts_.stop(TimeIsOver{end}, end);
+    });
   }
   answer_others();
   // In a job the head knows since the launchers have met.
@@ -304,6 +311,7 @@ void NodeLauncher::signal_arrived(const SignalArrived& signal, bool repeats) {
 void NodeLauncher::conclude() {
   limits_.end();
   usage_.end();
+  if (facts_.notice != nullptr) facts_.notice->stop();
   run_.record.close();
   left_nothing_ = attempts_.clean_up();
   run_.store.report_refusals();

@@ -20,6 +20,7 @@
 #include "run/attempt_loop.h"
 #include "run/fork_server.h"
 #include "run/launcher_signals.h"
+#include "run/notice_monitor.h"
 #include "run/one_voice_sink.h"
 #include "run/own_answers.h"
 #include "run/rank_look.h"
@@ -61,6 +62,7 @@ class NodeLauncher {
     pid_t maker_of_input_pipe = 0;                 ///< maker_of_input_pipe()
     std::unique_ptr<ForkServer> fork_server = {};  ///< preload(); empty: there is none
     MemoryCopies* copies = nullptr;                ///< of files in memory; nullptr: there are none
+    NoticeMonitor* notice = nullptr;               ///< with --notice
   };
 
   NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundings, Facts facts);

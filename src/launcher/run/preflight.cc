@@ -3,6 +3,7 @@
 #include "run/preflight.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -306,6 +307,22 @@ void check_metrics_file(const LaunchPlan& plan) {
   const std::string file = metrics_target(plan).file;
   if (file.empty()) return;
   if (const auto problem = problem_of_metrics_file(file)) throw *problem;
+}
+
+void check_notice_file(const LaunchPlan& plan, MessageSink& sink) {
+  const std::filesystem::path file = plan.notice.value.file;
+  const std::filesystem::path folder = file.parent_path();
+  if (!folder.empty() && ::access(folder.c_str(), F_OK) != 0) {
+    sink.warn(fmt::format("--notice: no folder '{}' is here yet, where '{}' would be made", folder.string(),
+                          file.filename().string()));
+  }
+  struct stat facts {};
+  if (file.empty() || ::stat(file.c_str(), &facts) != 0 || S_ISREG(facts.st_mode)) return;
+  const bool is_folder = S_ISDIR(facts.st_mode);
+  throw UserError(fmt::format("a notice cannot be looked for at '{}': it is {}", file.string(),
+                              is_folder ? "a folder" : "no regular file"),
+                  is_folder ? fmt::format("name a file in it that will be made, as in '{}'", (file / "going").string())
+                            : "name a file that will be made when this machine is about to go");
 }
 
 }  // namespace lrun::launcher

@@ -38,4 +38,8 @@ void check_log_folder(const LaunchPlan& plan);
 /// \throws UserError  the file of --metrics cannot be made, or would replace something else.
 void check_metrics_file(const LaunchPlan& plan);
 
+/// Warns where the folder of the file of --notice is missing.
+/// \throws UserError  at its place stands something that is no file.
+void check_notice_file(const LaunchPlan& plan, MessageSink& sink);
+
 }  // namespace lrun::launcher

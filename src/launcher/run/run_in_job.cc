@@ -16,7 +16,6 @@
 #include "copies/copier.h"
 #include "plan/horovod_environment.h"
 #include "process/exit_codes.h"
-#include "process/launcher_heartbeat.h"
 #include "process/process_title.h"
 #include "remote/step_outcome.h"
 #include "rendezvous/admission.h"
@@ -25,11 +24,8 @@
 #include "report/parent_error_file.h"
 #include "report/verdict_text.h"
 #include "run/join_job.h"
-#include "run/preload.h"
 #include "run/run_ending.h"
 #include "run/start_failure.h"
-#include "run/stop_with_mpirun.h"
-#include "run/stop_with_srun.h"
 #include "verdict/job_report.h"
 
 namespace lrun::launcher {
@@ -82,13 +78,13 @@ int end_without_job(const RendezvousOutcome& met, const LaunchPlan& plan, bool i
   guard.mark_end(met.signal_number, true);
   if (met.not_needed) return end_as_spare(met, plan, environment, sink);
   if (met.signal_number != 0) {
-    const std::string note = fmt::format("received {} while waiting for other {}: {}", signal_name(met.signal_number),
+    const RunEnd end = met.notice.empty()
+                           ? RunEnd{.kind = RunEnd::Kind::kInterrupted, .signal_number = met.signal_number}
+                           : RunEnd{.kind = RunEnd::Kind::kNotice, .who = met.notice};
+    const std::string note = fmt::format("{} while waiting for other {}: {}", reason_text(end),
                                          unit_of(plan.rendezvous->of_ranks, 2), met.why_not);
     const int code = exit_code_of_signal(met.signal_number);
-    keep_wait(met, plan,
-              {.end = {.kind = RunEnd::Kind::kInterrupted, .signal_number = met.signal_number},
-               .exit_code = code,
-               .die_of_signal = met.signal_number},
+    keep_wait(met, plan, {.end = end, .exit_code = code, .die_of_signal = met.signal_number},
               message_line(Severity::kNote, note));
     // The launchers of a manager or a head get the signal together: one line is enough.
     const bool is_one_of_many = output.head != nullptr || (is_managed && plan.nodes.front().node_rank != 0);
@@ -148,15 +144,8 @@ void name_launcher(const Guard& guard, const LaunchPlan& plan) {
   set_process_title(fmt::format("{} of process {}, run {}", kLauncherName, guard.pid(), plan.run_id));
 }
 
-int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, Guard& guard,
+int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun run, EventLoop& loop, Guard& guard,
                const LauncherOutput& output) {
-  EventLoop loop;
-  const LauncherHeartbeat heartbeat(loop, plan.rendezvous->heartbeat, [&guard] { guard.note_heartbeat(); });
-  const StopWithSrun stop_with_srun(loop, environment, guard, output.sink);
-  const StopWithMpirun stop_with_mpirun(loop, environment, guard, output.sink);
-  Preloaded preloaded = preload(loop, plan, run.facts.start, environment, guard, output.sink);
-  if (preloaded.exit_code) return *preloaded.exit_code;
-  run.facts.fork_server = std::move(preloaded.server);
   const std::string secret = job_secret(environment);
   JoinRecord record = join_record_of(plan, run.facts.program, run.is_managed);
   const std::unique_ptr<CopierProcess> copier = start_copier(plan, guard, record.token, secret, output.sink);
@@ -169,7 +158,7 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
           etcd_user(environment));
   job.on_connection([&guard](int connection) { guard.hold(connection); });
   warn_of_weak_secret(job, plan, secret, output.sink);
-  const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output);
+  const RendezvousOutcome met = meet(loop, job, plan, guard, environment, output, run.facts.notice);
   if (!met.report.empty()) {
     const int code = end_with_other(met, plan, environment, output.sink);
     leave(loop, job, "", plan, guard, output.sink);
@@ -185,7 +174,9 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   run.facts.membership = *met.membership;
   try {
     const auto [verdict, left_nothing] = run_node(placed, environment, std::move(run), loop, guard, output);
-    const bool repeated = verdict.end.kind == RunEnd::Kind::kInterrupted && repeats_term(environment);
+    const RunEnd::Kind why = verdict.end.kind;
+    const bool repeated = why == RunEnd::Kind::kNotice ||  // a machine sends TERM at its end
+                          (why == RunEnd::Kind::kInterrupted && repeats_term(environment));
     leave(loop, job, job_result_text(verdict), plan, guard, output.sink, repeated ? SIGTERM : 0);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;

@@ -5,8 +5,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "process/exit_codes.h"
@@ -255,6 +257,43 @@ TEST_F(AttemptLoopInJobTest, ASignalWhileTheOthersAreWaitedForEndsThisNode) {
   });
   const Verdict verdict = run(in_job("exit 0"));
   EXPECT_EQ(verdict.exit_code, 0) << "all workers had succeeded";
+}
+
+/// A node that waits for the others gets SIGTERM and a notice, in each order.
+TEST_F(AttemptLoopInJobTest, ANoticeIsNotImpatient) {
+  for (const bool is_first : {true, false}) {
+    const fs::path going = state.path() / (is_first ? "first" : "second");
+    notice.emplace(
+        NoticeMonitor::Facts{.loop = loop,
+                             .place = going,
+                             .of = "a test",
+                             .look = [looker = NoticeLooker({NoticeSource::Kind::kFile,
+                                                             going})]() mutable { return looker.look(steady_now()); },
+                             .pause = Duration(2),
+                             .patience = Duration(60'000)},
+        sink);
+    EventLoop::Timer wait;
+    bool has_come = false;
+    const std::function<void()> wait_for_notice = [&] {
+      if (!std::exchange(has_come, !notice->notice().empty())) {  // then the launcher is told at once
+        wait = loop.after(Duration(2), wait_for_notice);
+        return;
+      }
+      EXPECT_EQ(others.calls.back(), "stopping") << "the others are to end, too";
+      if (is_first) forward(SIGTERM);
+      others.events->over(merge_reports({others.reported, others.reported}));
+    };
+    int reports = 0;
+    when_sent([&](const std::string& call) {
+      if (call != "report" || ++reports > 1) return;
+      if (!is_first) forward(SIGTERM);
+      std::ofstream(going) << "line\n";
+      wait = loop.after(Duration(2), wait_for_notice);
+    });
+    const Verdict verdict = run(in_job("exit 0"));
+    EXPECT_EQ(verdict.exit_code, 0) << "all workers had succeeded";
+    launcher.reset();
+  }
 }
 
 }  // namespace

@@ -235,6 +235,12 @@ TEST_F(JobObserverTest, ARoundBeginsWhenThisNodeIsReady) {
   EXPECT_THAT(stopped.who, HasSubstr("1 of 3 nodes is left")) << "losses are counted anew in each round";
 }
 
+TEST_F(JobObserverTest, ANodeTellsTheOthersTheNoticeForWhichItLeaves) {
+  plan.min_nodes = 2;
+  observer().stopping({.kind = Kind::kNotice, .who = "notice from AWS: stop"}, nullptr, {1});
+  EXPECT_THAT(job.calls, ElementsAre("drop out: its lrun got a notice from AWS: stop and left the job"));
+}
+
 TEST_F(JobObserverTest, ANodeThatIsTakenAwayLeavesWhereTheOthersCanDoWithoutIt) {
   plan.min_nodes = 2;
   const RunEnd term{.kind = Kind::kInterrupted, .signal_number = SIGTERM};
@@ -253,6 +259,16 @@ TEST_F(JobObserverTest, ALeaderLeavesItsJobWhenItsWorkersAreGone) {
   observer().attempt_over({{Kind::kGuardDied}, {}}, true, {}, 0);
   EXPECT_THAT(job.calls, ElementsAre("abandon"));
   EXPECT_TRUE(final);
+}
+
+TEST_F(JobObserverTest, ALeaderThatIsTakenAwayStopsTheOthersBeforeItLeaves) {
+  plan.min_nodes = 2;
+  job.is_dispensable = false;
+  job.successors = true;
+  observer().stopping({.kind = Kind::kNotice, .who = "notice from AWS: stop"}, nullptr, {1});
+  EXPECT_THAT(job.calls, ElementsAre("stopping")) << "the workers of all nodes save together";
+  observer().attempt_over({{Kind::kNotice}, {}}, true, {}, 0);
+  EXPECT_THAT(job.calls, ElementsAre("stopping", "abandon"));
 }
 
 TEST_F(JobObserverTest, ANodeThatTheJobNeedsStopsItWhenItCannotStart) {

@@ -67,7 +67,8 @@ class ShellRun : public ::testing::Test {
                      NodeLauncher::Facts{.program = plan.argv.front(),
                                          .start = prepare_start(plan, environment),
                                          .job = job,
-                                         .membership = membership});
+                                         .membership = membership,
+                                         .notice = notice ? &*notice : nullptr});
     return *launcher;
   }
 
@@ -128,6 +129,7 @@ class ShellRun : public ::testing::Test {
   std::optional<LogRouter> logs;
   std::optional<RunRecord> record;
   std::optional<WorkersStore> store;
+  std::optional<NoticeMonitor> notice;
   std::optional<NodeLauncher> launcher;
 
   void stop_reading_console() { console_watch_.cancel(); }
