@@ -121,6 +121,19 @@ TEST_F(Notice, OfTheLeaderStopsTheOthersWithIt) {
   EXPECT_EQ(stays.wait().code, 0) << stays.err();
 }
 
+TEST_F(Notice, OfALeaderThatWaitsForTheNextAttemptLeavesTheOthersTheirJob) {
+  Job job({"--nnodes", "1:2", "--max-restarts", "3", "--restart-backoff", "3s"});
+  const Words fails = {"sh", "-c",
+                       "[ $WORLD_SIZE = 1 ] && exit 0; [ $RANK = 0 ] && exec sleep 1000; "
+                       "exit $((TORCHELASTIC_RESTART_COUNT + 4))"};
+  LrunProcess& goes = job.start({"--node-rank", "0", "--notice", file()}, fails);
+  LrunProcess& stays = job.start({"--node-rank", "1"}, fails);
+  ASSERT_TRUE(goes.wait_for("restart 2 of 3 in 3s")) << goes.err() << stays.err();
+  give("");
+  EXPECT_EQ(goes.wait().signal_number, SIGTERM) << goes.err();
+  EXPECT_EQ(stays.wait().code, 0) << stays.err();
+}
+
 TEST_F(Notice, LeavesAJobOfAFixedSizeAPlaceForAnotherNode) {
   Job job({"--nnodes", "2"});
   LrunProcess& waits = job.start({"--node-rank", "0"}, program());
@@ -189,6 +202,9 @@ TEST_F(Notice, MustBeACloudOrTheNameOfAFile) {
   LrunProcess folder({"-n", "1", "--notice", folder_.path().string() + "/", "true"});
   EXPECT_EQ(folder.wait().code, 125);
   EXPECT_THAT(folder.err(), AllOf(HasSubstr("it is a folder"), HasSubstr("/going'")));
+  LrunProcess no_name({"-n", "1", "--notice", file() + "/", "true"});
+  EXPECT_EQ(no_name.wait().code, 125);
+  EXPECT_THAT(no_name.err(), HasSubstr("it is a folder"));
   LrunProcess mistyped({"-n", "1", "--notice", file() + "/x", "true"});
   EXPECT_EQ(mistyped.wait().code, 0);
   EXPECT_THAT(mistyped.err(), HasSubstr("warning: --notice: no folder '" + file() + "' is here yet"));

@@ -106,7 +106,8 @@ bool may_have_waited_for(const FailureRecord& early, const FailureRecord& victim
 /// Reasons to stop a run whose ranks may all have waited for ever.
 bool may_have_been_waited_for(RunEnd::Kind kind) {
   constexpr std::array kStops{RunEnd::Kind::kTimedOut, RunEnd::Kind::kHang,        RunEnd::Kind::kStartTimedOut,
-                              RunEnd::Kind::kWatched,  RunEnd::Kind::kInterrupted, RunEnd::Kind::kRequested};
+                              RunEnd::Kind::kWatched,  RunEnd::Kind::kInterrupted, RunEnd::Kind::kNotice,
+                              RunEnd::Kind::kRequested};
   return std::find(kStops.begin(), kStops.end(), kind) != kStops.end();
 }
 

@@ -20,6 +20,7 @@
 #include "base/shortened.h"
 #include "base/utf8.h"
 #include "report/result_json.h"
+#include "report/verdict_text.h"
 
 namespace lrun::launcher {
 namespace {
@@ -170,7 +171,7 @@ void EventLog::watched(int rank, const std::string& text) {
 void EventLog::stopping(const RunEnd& end, const FailureRecord* cause, int others) {
   if (!file_) return;
   nlohmann::json fields{{"reason", name_of(end.kind)}, {"signal", end.signal_number}, {"others", others}};
-  if (end.kind == RunEnd::Kind::kNotice || end.changes_nodes()) fields["why"] = end.who;
+  if (end.kind == RunEnd::Kind::kNotice || end.changes_nodes()) fields["why"] = reason_text(end);
   add_culprit(fields, cause);
   write("stopping", json_text(fields));
 }

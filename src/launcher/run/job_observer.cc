@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "base/clock.h"
@@ -150,7 +151,10 @@ void JobObserver::notify_of_stop(const RunEnd& end, const FailureRecord* cause) 
     if (!is_mute(end)) calls_.note("this node leaves the job" + remaining_text(job.others, rendezvous_));
     const std::string why = leaving_text(end, cause);
     drop_out(why);
-    if (abandons_when_idle_ && !is_mute(end)) job_.stopping(to_json(stop_with_leader(membership_, why)));
+    // One Ctrl-C may reach the launchers of all nodes, and would hurry workers that are being stopped.
+    const bool is_told =
+        state_ == State::kRunning && (end.kind == RunEnd::Kind::kNotice || end.signal_number == SIGTERM);
+    if (abandons_when_idle_ && is_told) job_.stopping(to_json(stop_with_leader(membership_, why)));
     return;
   }
   StopNotice notice{end, {}};
@@ -164,7 +168,10 @@ void JobObserver::stop(const std::string& text) {
   const std::optional<StopNotice> notice = stop_notice_from_json(text);
   const RunEnd end = notice ? notice->end : RunEnd{.kind = RunEnd::Kind::kWorkerFailed, .node = rendezvous_.host};
   final_ = final_ || !end.may_go_on();
+  const bool leader_leaves = end.kind == RunEnd::Kind::kNodeLost && end.node_rank == membership_.leader;
+  if (leader_leaves) round_.count_leader();
   if (state_ == State::kReported || state_ == State::kDone) return;  // the reports decide
+  if (leader_leaves) return stop_for_loss(end, end.who, nanoseconds(steady_now()));
   if (notice) round_.their_cause = notice->cause;
   if (notice && end.node_rank == 0 && is_mute(end)) round_.first_is_gone = true;
   const std::optional<FailureRecord>& cause = round_.their_cause;
@@ -194,7 +201,7 @@ void JobObserver::lost(const std::string& node, const std::string& how, std::int
 void JobObserver::leaderless(const std::string& how, std::int64_t heard_ns) {
   if (state_ == State::kDone) return;
   round_.first_is_gone = round_.first_is_gone || membership_.leader == 0;
-  if (membership_.leader && !std::exchange(round_.leader_is_lost, true)) ++round_.lost;
+  if (membership_.leader) round_.count_leader();
   stop_for_loss({.kind = RunEnd::Kind::kNodeLost, .who = how + "; the remaining nodes meet again", .node = "meeting"},
                 how, heard_ns);
 }

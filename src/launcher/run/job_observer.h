@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/rendezvous_plan.h"
@@ -84,6 +85,10 @@ class JobObserver : public PassingObserver, private JobEvents {
     std::optional<FailureRecord> their_cause;  ///< why another node stops
     std::int64_t end_ns = 0;                   ///< when this node began to stop; 0: it does not stop
     RepeatFilter printed;
+
+    void count_leader() {
+      if (!std::exchange(leader_is_lost, true)) ++lost;
+    }
   };
 
   void begun(const Membership& membership) override;

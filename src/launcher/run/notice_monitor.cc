@@ -88,7 +88,7 @@ void NoticeMonitor::child_ended() {
 }
 
 void NoticeMonitor::wait_for_first_look(Duration limit) {
-  if (has_answered_) return;
+  if (has_answered_ || !child_) return;
   const EventLoop::Timer late = facts_.loop.after(limit, [this] { facts_.loop.stop(); });
   is_awaited_ = true;
   facts_.loop.run();

@@ -174,9 +174,9 @@ int run_in_job(const LaunchPlan& plan, const Environment& environment, NodeRun r
   run.facts.membership = *met.membership;
   try {
     const auto [verdict, left_nothing] = run_node(placed, environment, std::move(run), loop, guard, output);
-    const RunEnd::Kind why = verdict.end.kind;
-    const bool repeated = why == RunEnd::Kind::kNotice ||  // a machine sends TERM at its end
-                          (why == RunEnd::Kind::kInterrupted && repeats_term(environment));
+    const bool is_noticed = verdict.end.kind == RunEnd::Kind::kNotice && verdict.end.is_ours();
+    const bool repeated = is_noticed ||  // a machine sends TERM at its end
+                          (verdict.end.kind == RunEnd::Kind::kInterrupted && repeats_term(environment));
     leave(loop, job, job_result_text(verdict), plan, guard, output.sink, repeated ? SIGTERM : 0);
     guard.mark_end(verdict.die_of_signal, left_nothing);
     return verdict.exit_code;

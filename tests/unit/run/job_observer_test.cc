@@ -50,6 +50,7 @@ class JobObserverTest : public ::testing::Test {
       observer_.emplace(job, start, plan, next,
                         JobObserver::Calls{.stop =
                                                [this](const RunEnd& end, bool victim) {
+                                                 ++stops;
                                                  stopped = end;
                                                  is_victim = victim;
                                                },
@@ -86,10 +87,23 @@ class JobObserverTest : public ::testing::Test {
     observer().attempt_over({{Kind::kWorkerFailed}, {record}}, false, {}, 0);
   }
 
+  /// What the leader of this job, node 1, says when it leaves.
+  StopNotice leaving_leader() {
+    start.leader = 1;
+    start.leader_name = "n1";
+    plan.min_nodes = 1;
+    return {{.kind = Kind::kNodeLost,
+             .who = "node n1 is lost: its lrun received SIGTERM and left the job; the remaining nodes meet again",
+             .node = "node n1",
+             .node_rank = 1},
+            {}};
+  }
+
   RendezvousPlan plan;
   Membership start = membership_of(3);
   FakeJob job;
   LastStop next;
+  int stops = 0;
   RunEnd stopped;
   bool is_victim = false;
   std::optional<Verdict> verdict;
@@ -269,6 +283,38 @@ TEST_F(JobObserverTest, ALeaderThatIsTakenAwayStopsTheOthersBeforeItLeaves) {
   EXPECT_THAT(job.calls, ElementsAre("stopping")) << "the workers of all nodes save together";
   observer().attempt_over({{Kind::kNotice}, {}}, true, {}, 0);
   EXPECT_THAT(job.calls, ElementsAre("stopping", "abandon"));
+}
+
+TEST_F(JobObserverTest, ALeaderWithoutWorkersLeavesAtOnce) {
+  plan.min_nodes = 2;
+  job.is_dispensable = false;
+  job.successors = true;
+  fail_here();
+  others().over(merge_reports({job.reported}));
+  job.calls.clear();
+  observer().stopping({.kind = Kind::kNotice, .who = "notice from AWS: stop"}, nullptr, {0});
+  EXPECT_THAT(job.calls, IsEmpty());
+  observer().leave("");
+  EXPECT_THAT(job.calls, ElementsAre("abandon", HasSubstr("leave: ")));
+}
+
+TEST_F(JobObserverTest, ALeaderThatLeavesStopsTheWorkersHere) {
+  const std::string notice = to_json(leaving_leader());
+  others().stop(notice);
+  EXPECT_EQ(stopped.kind, Kind::kNodeLost);
+  EXPECT_THAT(stopped.who, HasSubstr("the remaining nodes meet again"));
+  EXPECT_EQ(observer().strength().others, 1) << "of three, the leader does not count any more";
+  others().leaderless("the leader on node n0 is lost: its launcher ended", 7);
+  EXPECT_EQ(observer().strength().others, 1) << "nor twice";
+}
+
+TEST_F(JobObserverTest, ALeaderThatLeavesBetweenTwoAttemptsIsANote) {
+  const std::string notice = to_json(leaving_leader());
+  fail_here();
+  others().over(merge_reports({job.reported}));
+  others().stop(notice);
+  EXPECT_EQ(stops, 0) << "the next attempt is without it";
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("left the job")));
 }
 
 TEST_F(JobObserverTest, ANodeThatTheJobNeedsStopsItWhenItCannotStart) {

@@ -140,6 +140,15 @@ TEST(Policy, ASecondSignalSkipsTheWait) {
   EXPECT_TRUE(decide(stopping.state, SignalArrived{SIGHUP}).actions.empty()) << "a closing terminal sends it as well";
 }
 
+TEST(Policy, CtrlCHurriesAMachineThatIsAboutToGoAndTermDoesNot) {
+  const Decision stopping = decide(running(2), TimeIsOver{{.kind = EndKind::kNotice, .who = "notice"}});
+  EXPECT_TRUE(stopping.state.unwanted) << "no attempt follows";
+  const Decision term = decide(stopping.state, SignalArrived{SIGTERM});
+  EXPECT_TRUE(term.actions.empty());
+  EXPECT_TRUE(decide(term.state, SignalArrived{SIGTERM}).actions.empty());
+  EXPECT_NE(find<KillGroups>(decide(term.state, SignalArrived{SIGINT})), nullptr);
+}
+
 TEST(Policy, ATermThatAManagerRepeatsKeepsTheGrace) {
   const Decision stopping = decide(running(2), SignalArrived{SIGTERM});
   const Decision again = decide(stopping.state, SignalArrived{.signal_number = SIGTERM, .may_hurry = false});
