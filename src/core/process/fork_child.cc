@@ -1,5 +1,5 @@
 // In: a function, and descriptors to keep. Out: a child that runs the function in a copy of this process. Called by
-// WorkerGroup for lrun::launch, and by the agent of a host.
+// WorkerGroup for lrun::launch, by ForkedHelper, and by the agent of a host.
 #include "process/fork_child.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-// In: a function. Out: a child of the launcher that runs it beside the run. CopierProcess owns one.
+// In: a function. Out: a child of the launcher that runs it beside the run. CopierProcess and NoticeMonitor own one.
 #include "process/forked_helper.h"
 
 #include <fcntl.h>
