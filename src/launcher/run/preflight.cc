@@ -311,20 +311,21 @@ void check_metrics_file(const LaunchPlan& plan) {
 
 void check_notice_file(const LaunchPlan& plan, MessageSink& sink) {
   const std::filesystem::path file = plan.notice.value.file;
-  const std::filesystem::path folder = file.parent_path();
-  std::error_code ignored;
-  const bool is_folder = file.native().ends_with('/') || std::filesystem::is_directory(file, ignored);
-  if (!is_folder && !folder.empty() && ::access(folder.c_str(), F_OK) != 0) {
-    sink.warn(fmt::format("--notice: no folder '{}' is here yet, where '{}' would be made", folder.string(),
+  if (file.empty()) return;
+  struct stat facts {};
+  const bool is_there = ::stat(file.c_str(), &facts) == 0;
+  const bool is_folder = !file.has_filename() || (is_there && S_ISDIR(facts.st_mode));
+  if (is_folder || (is_there && !S_ISREG(facts.st_mode))) {
+    throw UserError(fmt::format("a notice cannot be looked for at '{}': it is {}", file.string(),
+                                is_folder ? "a folder" : "no regular file"),
+                    is_folder
+                        ? fmt::format("name a file in it that will be made, as in '{}'", (file / "going").string())
+                        : "name a file that will be made when this machine is about to go");
+  }
+  if (!is_there && ::access(file.parent_path().c_str(), F_OK) != 0) {
+    sink.warn(fmt::format("--notice: no folder '{}' is here yet, where '{}' would be made", file.parent_path().string(),
                           file.filename().string()));
   }
-  struct stat facts {};
-  const bool is_there = !file.empty() && ::stat(file.c_str(), &facts) == 0;
-  if (!is_folder && (!is_there || S_ISREG(facts.st_mode))) return;
-  throw UserError(fmt::format("a notice cannot be looked for at '{}': it is {}", file.string(),
-                              is_folder ? "a folder" : "no regular file"),
-                  is_folder ? fmt::format("name a file in it that will be made, as in '{}'", (file / "going").string())
-                            : "name a file that will be made when this machine is about to go");
 }
 
 }  // namespace lrun::launcher

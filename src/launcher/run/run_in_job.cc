@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/message.h"
-#include "base/signal_names.h"
 #include "cluster/slurm.h"
 #include "copies/copier.h"
 #include "plan/horovod_environment.h"
