@@ -20,11 +20,18 @@ Json json_of(const FetchedFiles& fetched) {
           {"why_not", fetched.why_not}};
 }
 
+/// \throw Json::exception not a whole number from 0 to 2^61.
+std::uint64_t amount_from(const Json& json) {
+  const std::int64_t amount = json_integer<std::int64_t>(json);
+  if (amount < 0) throw Json::type_error::create(302, "an amount below 0", &json);
+  return static_cast<std::uint64_t>(amount);
+}
+
 FetchedFiles fetched_from(const Json& json) {
   return {.node_rank = json_integer(json.at("node_rank")),
-          .files = json.at("files").get<std::size_t>(),
-          .bytes = json.at("bytes").get<std::uint64_t>(),
-          .newest_ns = json.at("newest_ns").get<std::int64_t>(),
+          .files = amount_from(json.at("files")),
+          .bytes = amount_from(json.at("bytes")),
+          .newest_ns = json_integer<std::int64_t>(json.at("newest_ns")),
           .why_not = json.at("why_not").get<std::string>()};
 }
 

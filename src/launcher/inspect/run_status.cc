@@ -145,7 +145,7 @@ std::optional<RunStatus> run_status_from_json(std::string_view text) {
     status.host = json.value("host", std::string());
     status.nodes = json.value("nodes", 1);  // in_range() looks
     status.pid = json.at("pid").get<pid_t>();
-    status.started_ms = json.at("started_ms").get<std::int64_t>();
+    status.started_ms = json_integer<std::int64_t>(json.at("started_ms"));
     status.running_ms = json.value("running_ms", std::int64_t{0});
     status.argv = json.at("argv").get<std::vector<std::string>>();
     status.strategy = json.at("strategy").get<std::string>();

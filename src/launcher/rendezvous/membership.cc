@@ -87,7 +87,7 @@ bool is_endpoint(const std::string& address, int port) {
 }
 
 bool has_copies(const Member& self) {
-  const bool is_alone = self.neighbour.empty() && self.neighbour_port == 0;
+  const bool is_alone = self.neighbour.empty() && self.neighbour_port == 0 && self.neighbour_key.empty();
   return (is_alone || is_endpoint(self.neighbour, self.neighbour_port)) && are_sound(self.keeps_for) &&
          self.inherits.size() <= Member::kMostInherited &&
          std::all_of(self.inherits.begin(), self.inherits.end(), [](const LostFiles& lost) {

@@ -1,5 +1,6 @@
 #include "copies/copier_channel.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -37,6 +38,11 @@ TEST(CopierNews, RefusesOtherJson) {
   for (const char* const text :
        {"", "{", "5", "[]", R"({"keeps": 5})", R"({"fetched": 5})", R"({"fetched": [{}]})", R"({"refusal": 5})"}) {
     EXPECT_FALSE(copier_news_from_json(text)) << text;
+  }
+  for (const char* const amounts : {R"("files":-1,"bytes":0,"newest_ns":0)", R"("files":0,"bytes":1e300,"newest_ns":0)",
+                                    R"("files":0,"bytes":0,"newest_ns":1e300)"}) {
+    const std::string fetched = fmt::format(R"([{{"node_rank":0,"why_not":"",{}}}])", amounts);
+    EXPECT_FALSE(copier_news_from_json(R"({"round":3,"fetched":)" + fetched + "}")) << fetched;
   }
   EXPECT_FALSE(copier_order_from_json("{}"));
   EXPECT_FALSE(copier_order_from_json("[]"));

@@ -56,6 +56,15 @@ TEST(MembershipJson, SaysWhereCopiesOfFilesAre) {
   EXPECT_EQ(member_from_json(to_json(membership.self)), membership.self);
 }
 
+TEST(MembershipJson, RefusesAKeyOfNoNeighbour) {
+  EXPECT_TRUE(
+      member_from_json(R"({"node_rank":1,"name":"","base_rank":0,"workers":0,"address":"","role":"",)"
+                       R"("base_role_rank":0,"role_world_size":0,"shares_name":false,"earlier_by_workers":[]})"));
+  EXPECT_FALSE(member_from_json(R"({"node_rank":1,"name":"","base_rank":0,"workers":0,"address":"","role":"",)"
+                                R"("base_role_rank":0,"role_world_size":0,"shares_name":false,"earlier_by_workers":[],)"
+                                R"("neighbour_key":"ab"})"));
+}
+
 TEST(MembershipJson, RefusesCopiesThatNobodyCanReach) {
   for (const auto& change : std::vector<std::function<void(Member&)>>{
            [](Member& self) { self.neighbour = "a.name"; }, [](Member& self) { self.neighbour_port = 0; },
