@@ -150,6 +150,7 @@ ChildQuery::~ChildQuery() = default;
 void ChildQuery::report(const ChildAnswer& answer) {
   readable_.cancel();
   limit_.cancel();
+  child_.reset();  // its pipe: the owner may keep this object
   const auto answered = std::exchange(answered_, nullptr);
   answered(answer);  // may destroy this object
 }
