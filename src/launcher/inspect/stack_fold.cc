@@ -15,15 +15,24 @@ namespace {
 
 using Frames = std::vector<StackFrame>;
 
-/// Innermost functions of a stack of C and C++ that only say that it waits: the program is below them.
-constexpr std::array<std::string_view, 12> kPlumbing{"pthread_",  "std::",  "__",     "clock_nanosleep",
-                                                     "nanosleep", "sleep",  "usleep", "poll",
-                                                     "syscall",   "select", "epoll_", "??"};
+/// Innermost functions of a stack of C and C++ that only say that it waits, the program being below them: those of
+/// these libraries, and of these names, since a debugger may know a line of the C library, but not its file.
+constexpr std::array<std::string_view, 5> kSystemLibraries{"libc.so", "libc-", "libpthread", "libstdc++", "ld-"};
+constexpr std::array<std::string_view, 4> kSystemPrefixes{"pthread_", "std::", "void std::", "__"};
+constexpr std::array<std::string_view, 8> kSystemNames{"clock_nanosleep", "nanosleep", "sleep", "usleep", "poll",
+                                                       "syscall",         "select",    "??"};
 
 bool is_plumbing(const StackFrame& frame) {
-  return std::any_of(kPlumbing.begin(), kPlumbing.end(),
-                     [&](std::string_view begin) { return frame.function.starts_with(begin); });
+  const auto begins = [](std::string_view text) {
+    return [text](std::string_view prefix) { return text.starts_with(prefix); };
+  };
+  return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(), begins(frame.place)) ||
+         std::any_of(kSystemPrefixes.begin(), kSystemPrefixes.end(), begins(frame.function)) ||
+         std::find(kSystemNames.begin(), kSystemNames.end(), frame.function) != kSystemNames.end();
 }
+
+/// Where liblrun waits in a backward pass, mostly.
+constexpr std::string_view kSumOfGradients = "lrun::detail::GradientBuckets::wait(";
 
 /// The frame of a collective, and its name: the outermost one of torch.distributed that the program called, as in
 /// new_group(), which waits in a barrier, or else the innermost one whose name is known.
@@ -38,6 +47,7 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
     return {called, std::move(known)};
   }
   for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (frames[i].function.starts_with(kSumOfGradients)) return {i, "all_reduce"};
     if (std::string name = collective_name(frames[i].function); !name.empty()) return {i, std::move(name)};
   }
   return {frames.size(), {}};
@@ -46,14 +56,25 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
 /// Functions of LibTorch and liblrun, and of the libraries below them.
 constexpr std::array<std::string_view, 7> kLibraries{"lrun::", "torch::", "c10::", "c10d::", "at::", "gloo::", "std::"};
 
-/// The line of the program's own source that called it: 'train.py:40'; empty where no line is known.
+std::string frame_text(const StackFrame& frame) {
+  return frame.place.empty() ? frame.function : frame.function + " (" + frame.place + ")";
+}
+
+bool is_of_library(const StackFrame& frame) {
+  const std::string_view function = frame.function;
+  return frame.foreign || std::any_of(kLibraries.begin(), kLibraries.end(), [&](std::string_view name) {
+           const std::size_t at = function.find(name);  // behind the type that a template returns, perhaps
+           return at == 0 || (at != std::string_view::npos && function.substr(0, at) == "void ");
+         });
+}
+
+/// The place in the program that called it: 'train.py:40', or 'main (train)' where no line is known; empty: none is.
 std::string call_place(const Frames& frames, std::size_t collective) {
   for (std::size_t i = collective + 1; i < frames.size(); ++i) {
     const StackFrame& frame = frames[i];
-    const bool of_library = std::any_of(kLibraries.begin(), kLibraries.end(),
-                                        [&](std::string_view name) { return frame.function.starts_with(name); });
-    const bool has_line = frame.place.find(':') != std::string::npos;
-    if (!frame.foreign && !of_library && has_line) return frame.place;
+    if (is_of_library(frame) || frame.place.empty()) continue;
+    if (frame.place.find(':') != std::string::npos) return frame.place;
+    if (!is_plumbing(frame)) return frame_text(frame);
   }
   return {};
 }
@@ -70,10 +91,6 @@ std::string kind_of(const std::string& target) {
   if (target.starts_with("pipe:")) return "a pipe";
   if (target.starts_with("socket:")) return "a socket";
   return target;
-}
-
-std::string frame_text(const StackFrame& frame) {
-  return frame.place.empty() ? frame.function : frame.function + " (" + frame.place + ")";
 }
 
 /// The caller of a system call: the innermost line of Python, otherwise the innermost function of the program.
@@ -105,6 +122,16 @@ struct Words {
   bool collective = false;
 };
 
+/// A wait with a limit goes on under another name once a debugger or SIGCONT has interrupted it.
+std::string call_text(const StackSample& sample) {
+  if (sample.system_call != "restart_syscall") return sample.system_call + "()";
+  for (const StackFrame& frame : sample.native) {
+    if (frame.function != "??" && !frame.function.starts_with("__"))
+      return std::string(plain_name(frame.function)) + "()";
+  }
+  return "a wait with a limit";
+}
+
 Words describe_kernel(const StackSample& sample, std::string call) {
   if (!sample.waits_for.empty()) call += " of " + kind_of(sample.waits_for);
   if (sample.state == 'D') call += " (uninterruptible)";
@@ -125,7 +152,7 @@ Words describe(const StackSample& sample) {
     const std::string from = call_place(sample.python, backward);
     return {"waits in", "wait in", from.empty() ? "backward" : "backward at " + from, true};
   }
-  if (!sample.system_call.empty()) return describe_kernel(sample, sample.system_call + "()");
+  if (!sample.system_call.empty()) return describe_kernel(sample, call_text(sample));
   const std::string caller = caller_text(sample);
   if (sample.state == 'R') return {"runs", "run", caller};
   if (!sample.native.empty())

@@ -81,7 +81,38 @@ TEST(StackFold, NativeStacksNameTheProgramsOwnFunction) {
             "futex(), called from Loader::next(int) (train)");
   Frames reducing = stack;
   reducing[3].function = "lrun::ShmCollectives::all_reduce(at::Tensor const&)";
-  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, reducing)}).front().place, "all_reduce");
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, reducing)}).front().place, "all_reduce at main (train)");
+}
+
+TEST(StackFold, NamesAWaitThatGoesOnAfterALook) {
+  const Frames stack{{"??", "libc.so.6"}, {"clock_nanosleep", "libc.so.6"}, {"step(int)", "train"}};
+  const std::vector<StackGroup> groups =
+      fold_stacks({at(0, 'S', "clock_nanosleep", {}, stack), at(1, 'S', "restart_syscall", {}, stack)});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups.front().place, "clock_nanosleep(), called from step(int) (train)");
+  EXPECT_EQ(fold_stacks({at(0, 'S', "restart_syscall", {{"wait", "train.py:3"}})}).front().place,
+            "a wait with a limit, called from wait (train.py:3)");
+}
+
+TEST(StackFold, TheProgramsFunctionMayBeNamedLikeOneThatWaits) {
+  for (const char* const name : {"poll_queue(int)", "sleep_until_ready()", "selection()", "syscall_loop"}) {
+    const Frames stack{{"poll", "libc.so.6"}, {"in", "libc.so.6"}, {name, "train"}, {"main", "train"}};
+    EXPECT_EQ(fold_stacks({at(0, 'S', "poll", {}, stack)}).front().place,
+              "poll(), called from " + std::string(name) + " (train)");
+  }
+}
+
+TEST(StackFold, ASumOfGradientsOfLiblrunIsACollectiveOperation) {
+  const Frames stack{{"pthread_cond_wait", "libc.so.6"},
+                     {"lrun::detail::WorkQueue::finish(lrun::detail::Task&)", "liblrun.so.0.2"},
+                     {"lrun::detail::GradientBuckets::wait()", "liblrun.so.0.2"},
+                     {"void torch::autograd::apply<int>()", "libtorch_cpu.so"},
+                     {"at::Tensor::_backward() const", "libtorch_cpu.so"},
+                     {"train_step(Batch const&)", "train"},
+                     {"main", "train"}};
+  const StackGroup group = fold_stacks({at(0, 'S', "futex", {}, stack)}).front();
+  EXPECT_TRUE(group.waits_for_others);
+  EXPECT_EQ(group.place, "all_reduce at train_step(Batch const&) (train)");
 }
 
 TEST(StackFold, SaysWhatIsKnownWithoutStacks) {
