@@ -117,8 +117,8 @@ TEST(EarlyEnd, IsNoRootOfTorchrunsSummary) {
 
 constexpr const char* kWaitsForEver =
     "if os.environ['RANK'] == '0':\n    print('waits', flush=True)\n    dist.barrier()\n";
-/// The same without Python, so that a tool is asked where it is.
-const Words kShellWaitsForEver = shell("[ $RANK = 1 ] || { echo waits; exec sleep 1000; }");
+/// The same with a rank whose stack only a tool can read.
+const Words kWaitsWhereOnlyAToolReads = shell("[ $RANK = 1 ] || exec " LRUN_FAULT_WORKER " generated-code 0");
 
 /// The launcher knows that the other rank has ended.
 [[nodiscard]] bool one_is_left(LrunProcess& lrun) {
@@ -175,7 +175,7 @@ TEST(EarlyEnd, OfARankThatNobodyWaitsForIsNotedOnly) {
 TEST(LookBeforeTheStop, IsNotWaitedForByASecondCtrlC) {
   const Programs programs;
   const std::string never = "echo > \"${0%/*}/looking\"; exec sleep 1000\n";
-  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kShellWaitsForEver),
+  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kWaitsWhereOnlyAToolReads),
                    {.environment = {{"PATH", programs.path_with_eu_stack(never)}}});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);
@@ -189,7 +189,7 @@ TEST(LookBeforeTheStop, IsNotWaitedForByASecondCtrlC) {
 
 TEST(LookBeforeTheStop, HasItsEndWhereAToolHasNone) {
   const Programs programs;
-  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kShellWaitsForEver),
+  LrunProcess lrun(joined({"-n", "2", "--grace", "1000s"}, kWaitsWhereOnlyAToolReads),
                    {.environment = {{"PATH", programs.path_with_eu_stack("exec sleep 1000\n")}}});
   ASSERT_TRUE(one_is_left(lrun)) << lrun.err();
   lrun.signal(SIGINT);

@@ -72,10 +72,10 @@ class Files {
                          "socket.socket()\nb.bind(a.getsockname())\n");
     (void)folder_.script("no-space.py", "f = open('/dev/full', 'w')\nf.write('x' * 100000)\nf.flush()\n");
     (void)folder_.script("crash.py", "import ctypes\ndef step(batch):\n    ctypes.memset(batch, 0, 1)\nstep(0)\n");
-    // Of the tools that this machine may have only this one is asked.
+    // Says the same as lrun does where it reads stacks, and nothing else is asked.
     std::filesystem::create_directory(folder_.path() / "tools");
     (void)folder_.script("tools/eu-stack",
-                         "#!/bin/sh\necho '#0  0x1 pause - /lib/libc.so.6'\necho '#1  0x2 main - /bin/train'\n");
+                         "#!/bin/sh\necho '#0  0x1 pause - /lib/libc.so.6'\necho '#1  0x2 main - /bin/fault_worker'\n");
     std::filesystem::create_symlink("loop", folder_.path() / "loop");
     std::filesystem::create_directory(folder_.path() / "folder");
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "inspect/elf_symbols.h"
+#include "inspect/mapping.h"
 #include "inspect/memory_reader.h"
 #include "inspect/python_frames.h"
 #include "inspect/python_layout.h"
@@ -64,7 +65,7 @@ void look_at_python_of(std::string_view data, const std::map<std::string, Addres
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  (void)lrun::launcher::loaded_file_of(text);
+  (void)lrun::launcher::mapping_of(text);
   if (text.empty()) return 0;
   for (const int minor : {9, 10, 11, 15}) (void)lrun::launcher::python_line(minor, {data, size}, 1, data[0]);
   const lrun::test::MadeUpMemory nothing;

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +98,17 @@ void pass_on_a_childs_end(int signal_number) {
   ::_exit(128 + WTERMSIG(status));
 }
 
+/// Only a tool can read its stack.
+void wait_in_generated_code() {
+  say("waits");
+#if defined(__x86_64__)
+  constexpr unsigned char kPauseForEver[] = {0xB8, SYS_pause, 0, 0, 0, 0x0F, 0x05, 0xEB, 0xF7};
+  void* const code = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  std::memcpy(code, kPauseForEver, sizeof kPauseForEver);
+  reinterpret_cast<void (*)()>(code)();
+#endif
+}
+
 /// The child keeps the worker's pipes open after its end.
 void leave_a_child_behind() {
   if (::fork() == 0) {
@@ -159,6 +171,7 @@ const std::map<std::string, std::function<void()>>& kinds() {
       {"file-size", outgrow_a_file},
       {"child-killed", [] { pass_on_a_childs_end(SIGKILL); }},
       {"child-crashed", [] { pass_on_a_childs_end(SIGSEGV); }},
+      {"generated-code", wait_in_generated_code},
       {"leave-child", leave_a_child_behind},
       {"long-line", print_a_long_line},
       {"all", fail_like_all},

@@ -76,10 +76,13 @@ std::string missing_text(const LauncherStacks& stacks) {
 
 std::vector<StackSample> sample(const std::vector<RankProcess>& processes, bool brief, const Environment& environment) {
   constexpr StackSampler::Limits kBrief{.tool = Duration(2000), .all = Duration(3000), .native_too = false};
+  StackSampler::Limits limits = brief ? kBrief : StackSampler::Limits();
+  const std::optional<std::string> path = environment.get("PATH");
+  limits.reads_natives = path.has_value();  // stack_request() leaves it out for a look that stops nothing
   EventLoop loop;
   std::vector<StackSample> samples;
-  StackSampler sampler(loop, find_stack_tools(environment.get("PATH").value_or("")), processes,
-                       brief ? kBrief : StackSampler::Limits(), [&](std::vector<StackSample> all) {
+  StackSampler sampler(loop, path ? find_stack_tools(*path) : StackTools(), processes, limits,
+                       [&](std::vector<StackSample> all) {
                          samples = std::move(all);
                          loop.stop();
                        });

@@ -1,26 +1,14 @@
-// In: lines of /proc/PID/maps, and the memory of that process. Out: the addresses of symbols of a loaded file. Called
-// by find_python(). Bounded by MemoryReader: the memory may hold anything.
+// In: the memory of a process. Out: the addresses of symbols of a loaded file. Called by find_python(). Bounded by
+// MemoryReader: the memory may hold anything.
 #include "inspect/elf_symbols.h"
 
-#include <elf.h>
-
 #include <bit>
-#include <charconv>
 #include <cstring>
-
-#include "base/split.h"
 
 namespace lrun::launcher {
 namespace {
 
-constexpr std::size_t kMostParts = 64;
 constexpr std::size_t kMostDynamicBytes = 64 * 1024;
-
-bool is_elf(const Elf64_Ehdr& header) {
-  constexpr unsigned char kOwnOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
-         header.e_ident[EI_DATA] == kOwnOrder && header.e_phnum <= kMostParts;
-}
 
 std::uint32_t gnu_hash(std::string_view name) {
   std::uint32_t hash = 5381;
@@ -37,19 +25,11 @@ struct HashHeader {
 
 }  // namespace
 
-std::optional<LoadedFile> loaded_file_of(std::string_view line) {
-  LoadedFile file;
-  const std::string_view range = cut(line, ' ');
-  const auto [end, error] = std::from_chars(range.data(), range.data() + range.size(), file.start, 16);
-  if (error != std::errc() || end == range.data() + range.size() || *end != '-') return std::nullopt;
-  (void)cut(line, ' ');  // permissions
-  if (const std::string_view offset = cut(line, ' '); offset.find_first_not_of('0') != std::string_view::npos)
-    return std::nullopt;
-  (void)cut(line, ' ');  // device
-  (void)cut(line, ' ');  // inode
-  file.path = trimmed(line);
-  if (!file.path.starts_with('/')) return std::nullopt;
-  return file;
+bool is_elf(const Elf64_Ehdr& header) {
+  constexpr int kMostSegments = 256;
+  constexpr unsigned char kOwnOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+         header.e_ident[EI_DATA] == kOwnOrder && header.e_phnum <= kMostSegments;
 }
 
 std::optional<ElfSymbols> ElfSymbols::at(MemoryReader& memory, Address start) {

@@ -1,23 +1,16 @@
 #pragma once
 
+#include <elf.h>
+
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "inspect/memory_reader.h"
 
 namespace lrun::launcher {
 
-/// Where a file begins in the memory of a process.
-struct LoadedFile {
-  Address start = 0;
-  std::string path;
-
-  bool operator==(const LoadedFile&) const = default;
-};
-
-/// A line of /proc/PID/maps; empty for one that does not show the beginning of a file.
-std::optional<LoadedFile> loaded_file_of(std::string_view line);
+/// Of 64 bits, and of this machine's order of bytes, with a sound number of segments.
+bool is_elf(const Elf64_Ehdr& header);
 
 /// The names that a loaded ELF file of 64 bits offers to others, found in the memory of the process alone: its file may
 /// be gone, or belong to another mount namespace. Pure but for the reader.

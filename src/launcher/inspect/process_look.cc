@@ -5,9 +5,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <memory>
@@ -17,6 +19,7 @@
 #include "base/process_stat.h"
 #include "base/small_file.h"
 #include "inspect/system_call.h"
+#include "process/tracer.h"
 
 namespace lrun::launcher {
 namespace {
@@ -96,6 +99,17 @@ StackSample look_at_process(pid_t pid) {
   sample.wait_channel = read_proc(pid, "wchan");
   if (sample.wait_channel == "0") sample.wait_channel.clear();
   return sample;
+}
+
+std::string refusal_of_look(pid_t pid, int error_number) {
+  if (error_number == ENOSYS) return "this kernel has no process_vm_readv";
+  const bool own = has_own_ids(pid);
+  if (!own && ::geteuid() != 0) return "the process is of another user or group; run as root, or as that user";
+  struct stat file {};
+  const bool hidden = ::stat(fmt::format("/proc/{}/maps", pid).c_str(), &file) == 0 && file.st_uid != ::geteuid();
+  if (own && hidden) return "the process is not dumpable, as a set-user-ID program or by PR_SET_DUMPABLE; run as root";
+  if (std::string yama = yama_refusal(); !yama.empty()) return yama;
+  return "the kernel does not permit it; in a container, give it the capability SYS_PTRACE";
 }
 
 std::string yama_refusal() {

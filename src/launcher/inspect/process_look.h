@@ -20,6 +20,9 @@ StackSample look_at_process(pid_t pid);
 /// milliseconds that it used; 0: not known. From /proc.
 std::int64_t activity_of(pid_t pid);
 
+/// Why the kernel does not let us look into a process, after the errno that it gave, and what to do.
+std::string refusal_of_look(pid_t pid, int error_number);
+
 /// Why Yama may keep lrun from looking into processes, and what to do; empty where it does not.
 std::string yama_refusal();
 

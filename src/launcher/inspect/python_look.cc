@@ -2,7 +2,6 @@
 #include "inspect/python_look.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -18,11 +17,11 @@
 #include "base/duration.h"
 #include "base/small_file.h"
 #include "inspect/elf_symbols.h"
+#include "inspect/mapping.h"
 #include "inspect/memory_reader.h"
 #include "inspect/process_look.h"
 #include "inspect/python_frames.h"
 #include "inspect/python_layout.h"
-#include "process/tracer.h"
 
 namespace lrun::launcher {
 namespace {
@@ -58,18 +57,6 @@ bool is_python_name(std::string_view path) {
 /// A process that has just ended gives others.
 bool is_refusal(int error_number) { return error_number == EPERM || error_number == EACCES || error_number == ENOSYS; }
 
-/// Why the kernel does not let us look at a process.
-std::string refusal(pid_t pid, int error_number) {
-  if (error_number == ENOSYS) return "this kernel has no process_vm_readv";
-  const bool own = has_own_ids(pid);
-  if (!own && ::geteuid() != 0) return "the process is of another user or group; run as root, or as that user";
-  struct stat file {};
-  const bool hidden = ::stat(fmt::format("/proc/{}/maps", pid).c_str(), &file) == 0 && file.st_uid != ::geteuid();
-  if (own && hidden) return "the process is not dumpable, as a set-user-ID program or by PR_SET_DUMPABLE; run as root";
-  if (std::string yama = yama_refusal(); !yama.empty()) return yama;
-  return "the kernel does not permit it; in a container, give it the capability SYS_PTRACE";
-}
-
 /// A /proc of other processes than those that we can name, as after 'unshare --pid' without '--mount-proc'.
 bool is_proc_of_others() {
   std::error_code error;
@@ -91,12 +78,12 @@ Search search_python(pid_t pid, MemoryReader& memory) {
   constexpr int kMostLines = 1'000'000;
   int lines = 0;
   for (std::string line; !search.python && lines < kMostLines && std::getline(maps, line); ++lines) {
-    const std::optional<LoadedFile> file = loaded_file_of(line);
-    if (!file) continue;
+    const std::optional<Mapping> file = mapping_of(line);
+    if (!file || !file->is_first_of_file()) continue;
     const bool is_library = file->path.find("/libpython") != std::string::npos;
     if (!is_library && file->path != program) continue;
     search.is_python = search.is_python || is_library;
-    if (const auto symbols = ElfSymbols::at(memory, file->start)) search.python = find_python(memory, *symbols);
+    if (const auto symbols = ElfSymbols::at(memory, file->begin)) search.python = find_python(memory, *symbols);
   }
   return search;
 }
@@ -131,12 +118,12 @@ PythonLook look_at_python(pid_t pid) {
   if (!search.python) {
     if (!search.is_python) return {};
     if (is_refusal(search.error_number)) error_number = search.error_number;
-    return refused(error_number != 0 ? refusal(pid, error_number)
+    return refused(error_number != 0 ? refusal_of_look(pid, error_number)
                                      : "no CPython of version 3.9 or later was found in it");
   }
   if (!search.python->problem.empty()) return refused(search.python->problem);
   constexpr Duration kLimit(10);
-  constexpr std::size_t kMostThreads = 64;
+  constexpr std::size_t kMostShownThreads = 64;
   constexpr const char* kMoved = "it moved while it was read; look again";
   const SteadyTime end = std::chrono::steady_clock::now() + kLimit;
   PythonLook look;
@@ -146,7 +133,7 @@ PythonLook look_at_python(pid_t pid) {
     auto frames = read_until(end, [&] { return python_stack(memory, *search.python, thread); });
     if (!frames && look.threads.empty()) return refused(kMoved);
     if (frames) look.threads.push_back({thread.holds_gil, *std::move(frames)});
-    if (look.threads.size() == kMostThreads) break;
+    if (look.threads.size() == kMostShownThreads) break;
   }
   return look.threads.empty() ? refused("the interpreter has no thread yet") : look;
 }

@@ -3,13 +3,18 @@
 #include "inspect/stack_sampler.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
+#include <fstream>
 #include <utility>
 
+#include "base/signal_names.h"
 #include "base/split.h"
+#include "inspect/native_look.h"
 #include "inspect/process_look.h"
 #include "inspect/python_look.h"
 #include "inspect/stack_parsers.h"
@@ -17,6 +22,9 @@
 
 namespace lrun::launcher {
 namespace {
+
+constexpr Duration kNativeLimit(2000);
+constexpr const char* kUndisturbed = "no native stack: nothing is stopped for this look";
 
 std::string tool_path(std::string_view name, std::string_view search_path) {
   ProgramPath found = find_program(name, search_path);
@@ -59,6 +67,19 @@ std::vector<std::string> gdb_arguments(const std::string& gdb, pid_t pid) {
 StackSample look_at_rank(pid_t pid) {
   const StackSample at_work = look_at_process(working_process(pid));
   return at_work.has_ended() ? look_at_process(pid) : at_work;
+}
+
+/// In a child that reads what may have been made up: names may grow without an end, and a file may be cut off.
+void limit_damage() {
+  constexpr rlim_t kMostBytes = rlim_t{1} << 30U;
+  std::ifstream pages("/proc/self/statm");
+  rlim_t data = 0;  // the sixth number
+  for (int i = 0; i < 6; ++i) pages >> data;
+  const rlim_t most = data * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kMostBytes;
+  const rlimit memory{most, most};
+  ::setrlimit(RLIMIT_DATA, &memory);
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
 }
 
 void read_python(StackSample& sample) {
@@ -126,17 +147,14 @@ void StackSampler::begin_more() {
   std::exchange(done_, nullptr)(std::move(samples));
 }
 
-void StackSampler::ask(Job& job, std::vector<std::string> argv, void (StackSampler::*then)(Job&, const ToolOutcome&)) {
+void StackSampler::ask(Job& job, std::vector<std::string> argv, bool (StackSampler::*then)(Job&, const ToolOutcome&)) {
   const std::string name = argv.front();
   const Duration limit = std::min(limits_.tool, time_left());
   ToolRequest request{std::move(argv), environment_, limit};
   job.tool =
       std::make_unique<ToolRun>(loop_, std::move(request), [this, &job, then, name, limit](const ToolOutcome& outcome) {
-        const auto frames = job.sample.native.size() + job.sample.python.size();
-        (this->*then)(job, outcome);
-        if (frames == job.sample.native.size() + job.sample.python.size() && job.sample.state != 0) {
-          job.sample.problems.push_back(problem_of(name, outcome, limit));
-        }
+        const bool is_explained = (this->*then)(job, outcome);
+        if (!is_explained && job.sample.state != 0) job.sample.problems.push_back(problem_of(name, outcome, limit));
       });
 }
 
@@ -147,37 +165,81 @@ void StackSampler::python_stack(Job& job) {
   ask(job, {tools_.py_spy, "dump", "--pid", std::to_string(job.sample.pid)}, &StackSampler::python_done);
 }
 
-void StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
+bool StackSampler::python_done(Job& job, const ToolOutcome& outcome) {
   job.sample.python = parse_py_spy(outcome.output);
-  if (!job.sample.python.empty()) job.sample.problems.clear();
-  if (job.sample.python.empty() || limits_.native_too) return native_stack(job);
-  job_done(job);
+  const bool says_more = !job.sample.python.empty();
+  if (says_more) job.sample.problems.clear();
+  if (says_more && !limits_.native_too) {
+    job_done(job);
+  } else {
+    native_stack(job);
+  }
+  return says_more;
 }
 
 void StackSampler::native_stack(Job& job) {
-  const pid_t pid = job.sample.pid;
   if (job.sample.has_ended()) return job_done(job);
   if (time_left() <= Duration::zero()) {
     job.sample.problems.emplace_back("no time was left for its stack");
     return job_done(job);
   }
-  if (!tools_.eu_stack.empty()) {
-    return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", std::to_string(pid)}, &StackSampler::native_done);
+  if (!limits_.reads_natives) return native_stack_by_tool(job);
+  job.native_look = std::make_unique<ChildQuery>(
+      loop_,
+      [pid = job.sample.pid] {
+        limit_damage();
+        return to_text(look_at_native(pid));
+      },
+      std::min(kNativeLimit, time_left()), [this, &job](const ChildAnswer& answer) { native_seen(job, answer); });
+}
+
+void StackSampler::native_seen(Job& job, const ChildAnswer& answer) {
+  using End = ChildAnswer::End;
+  NativeLook look = native_look_from(answer.text);
+  if (answer.end == End::kTimedOut) {
+    look.problem = "no native stack: it could not be read in time";
+  } else if (answer.end == End::kNotStarted) {
+    look.problem = fmt::format("no native stack: no process can be started: {}", std::strerror(answer.error_number));
+  } else if (answer.end == End::kCrashed) {
+    look.problem = fmt::format("no native stack: reading it ended with {}",
+                               answer.signal_number != 0 ? signal_name(answer.signal_number) : "an error");
   }
-  if (!job.sample.python.empty()) return job_done(job);  // it says the most, and gdb takes long
-  if (!tools_.gdb.empty()) return ask(job, gdb_arguments(tools_.gdb, pid), &StackSampler::native_done);
-  job.sample.problems.emplace_back("no native stack: neither eu-stack (package elfutils) nor gdb is on PATH");
+  job.sample.native = std::move(look.frames);
+  job.native_problem = std::move(look.problem);
+  if (job.native_problem.empty()) return job_done(job);
+  native_stack_by_tool(job);
+}
+
+void StackSampler::native_stack_by_tool(Job& job) {
+  const std::string pid = std::to_string(job.sample.pid);
+  if (time_left() > Duration::zero()) {
+    if (!tools_.eu_stack.empty()) {
+      return ask(job, {tools_.eu_stack, "-1", "-m", "-n", "64", "-p", pid}, &StackSampler::native_done);
+    }
+    // Python's stack says the most, and gdb takes long.
+    if (job.sample.python.empty() && !tools_.gdb.empty()) {
+      return ask(job, gdb_arguments(tools_.gdb, job.sample.pid), &StackSampler::native_done);
+    }
+  }
+  job.sample.problems.push_back(job.native_problem.empty() ? kUndisturbed : job.native_problem);
   job_done(job);
 }
 
-void StackSampler::native_done(Job& job, const ToolOutcome& outcome) {
-  job.sample.native = tools_.eu_stack.empty() ? parse_gdb_backtrace(outcome.output) : parse_eu_stack(outcome.output);
+bool StackSampler::native_done(Job& job, const ToolOutcome& outcome) {
+  auto frames = tools_.eu_stack.empty() ? parse_gdb_backtrace(outcome.output) : parse_eu_stack(outcome.output);
+  const bool says_more = frames.size() > job.sample.native.size();
+  if (says_more) {
+    job.sample.native = std::move(frames);
+  } else if (!job.native_problem.empty()) {
+    job.sample.problems.push_back(job.native_problem);  // the tool's own is the same, or of less use
+  }
   job_done(job);
+  return says_more || !job.native_problem.empty();
 }
 
 void StackSampler::job_done(Job& job) {
   // A debugger that was killed at the wrong moment leaves its process stopped.
-  if (!job.sample.has_ended() && job.sample.state != 'T' && look_at_process(job.sample.pid).state == 'T') {
+  if (job.tool && !job.sample.has_ended() && job.sample.state != 'T' && look_at_process(job.sample.pid).state == 'T') {
     ::kill(job.sample.pid, SIGCONT);
   }
   --running_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/child_query.h"
 #include "base/clock.h"
 #include "base/event_loop.h"
 #include "inspect/rank_process.h"
@@ -30,17 +31,19 @@ StackTools find_stack_tools(std::string_view search_path);
 
 /// Looks at processes: /proc at once, then stacks with the tools, a few processes at a time.
 ///
-/// Python's stacks are read in the memory of the processes, all of them at once, before any tool disturbs them; py-spy
-/// is asked where that is refused. Native stacks come from eu-stack, else gdb. A tool stops its process for the moment
-/// of its look, has a deadline, and is ended by its pid; a process that a tool left stopped is continued. A missing
-/// stack is explained in `problems`. One thread.
+/// Python's stacks are read in the memory of the processes, all of them at once, before anything disturbs them; py-spy
+/// is asked where that is refused. Native stacks come from look_at_native() in a child, and from eu-stack, else gdb,
+/// where that is refused or cut off. A child and a tool stop their process for the moment of their look, have a
+/// deadline, and are ended by their pid; a process that a tool left stopped is continued. A missing stack is explained
+/// in `problems`. One thread.
 class StackSampler {
  public:
   struct Limits {
     Duration tool = std::chrono::seconds(25);  ///< gdb needs 14 s of a core to read LibTorch's symbols
     Duration all = std::chrono::seconds(30);
     std::size_t at_once = 4;
-    bool native_too = true;  ///< also where Python's stack is known: a debugger reads large libraries for seconds
+    bool native_too = true;     ///< also where Python's stack is known: a debugger reads large libraries for seconds
+    bool reads_natives = true;  ///< without a tool, too, which stops each process for a moment
   };
   using Done = std::function<void(std::vector<StackSample> samples)>;
 
@@ -54,15 +57,20 @@ class StackSampler {
   struct Job {
     StackSample sample;
     std::unique_ptr<ToolRun> tool;
+    std::unique_ptr<ChildQuery> native_look;
+    std::string native_problem;  ///< why that gave no whole stack
   };
 
   void begin_more();
   void python_stack(Job& job);
-  void python_done(Job& job, const ToolOutcome& outcome);
+  bool python_done(Job& job, const ToolOutcome& outcome);
   void native_stack(Job& job);
-  void native_done(Job& job, const ToolOutcome& outcome);
+  void native_seen(Job& job, const ChildAnswer& answer);
+  void native_stack_by_tool(Job& job);
+  bool native_done(Job& job, const ToolOutcome& outcome);
   void job_done(Job& job);
-  void ask(Job& job, std::vector<std::string> argv, void (StackSampler::*then)(Job&, const ToolOutcome&));
+  /// `then` returns whether the tool has said something, or why not is told already.
+  void ask(Job& job, std::vector<std::string> argv, bool (StackSampler::*then)(Job&, const ToolOutcome&));
   [[nodiscard]] Duration time_left() const;
 
   EventLoop& loop_;

@@ -44,16 +44,6 @@ class PythonFramesTest : public ::testing::Test {
   MemoryReader memory_ = reader_of(python_, reads_);
 };
 
-TEST(LoadedFile, BeginsWhereItsFirstPartIsMapped) {
-  EXPECT_EQ(loaded_file_of("7f3809d50000-7f3809d76000 r--p 00000000 08:01 1234                       /usr/lib/a b.so"),
-            (LoadedFile{0x7f3809d50000, "/usr/lib/a b.so"}));
-  EXPECT_EQ(loaded_file_of("7f3809d76000-7f3809dcb000 r-xp 00026000 08:01 1234  /usr/lib/a.so"), std::nullopt);
-  for (const char* const line : {"", "-", "7f-", "x-y r--p 0 0 0 /a", "7f00-8000 rw-p 00000000 00:00 0",
-                                 "7f00-8000 rw-p 00000000 00:00 0 [heap]", "7f00-8000"}) {
-    EXPECT_EQ(loaded_file_of(line), std::nullopt) << line;
-  }
-}
-
 TEST(ElfSymbols, AreFoundByTheHashTableInMemory) {
   for (const bool relative : {false, true}) {
     MadeUpMemory image;

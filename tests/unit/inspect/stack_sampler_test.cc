@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+
+#include "inspect/process_look.h"
 
 namespace lrun::launcher {
 namespace {
@@ -21,6 +24,7 @@ class StackSamplerTest : public ::testing::Test {
     folder_ = pattern;
     child_ = ::fork();
     if (child_ == 0) {
+      ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
       while (true) ::pause();
     }
   }
@@ -35,8 +39,14 @@ class StackSamplerTest : public ::testing::Test {
     std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
   }
 
+  /// With tools alone.
   [[nodiscard]] std::vector<StackSample> sample(const std::vector<RankProcess>& processes,
                                                 StackSampler::Limits limits = {}) const {
+    limits.reads_natives = false;
+    return look(processes, limits);
+  }
+  [[nodiscard]] std::vector<StackSample> look(const std::vector<RankProcess>& processes,
+                                              StackSampler::Limits limits = {}) const {
     EventLoop loop;
     std::vector<StackSample> samples;
     StackSampler sampler(loop, find_stack_tools(folder_.string()), processes, limits,
@@ -150,12 +160,39 @@ TEST_F(StackSamplerTest, PassesOnWhyAToolFailed) {
   EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"eu-stack: cannot attach: some reason"}));
 }
 
-TEST_F(StackSamplerTest, SaysWhichToolsAreMissing) {
+TEST_F(StackSamplerTest, StopsNothingWhereItMustNot) {
   const std::vector<StackSample> samples = sample({{0, child_}});
   EXPECT_NE(samples.at(0).state, 0);
-  EXPECT_EQ(samples.at(0).problems,
-            (std::vector<std::string>{"no native stack: neither eu-stack (package elfutils) nor gdb is on PATH"}));
+  EXPECT_EQ(samples.at(0).problems, (std::vector<std::string>{"no native stack: nothing is stopped for this look"}));
 }
+
+#if defined(__x86_64__)
+
+TEST_F(StackSamplerTest, NeedsNoTools) {
+  tool("eu-stack", "echo '#0  0x1 f - x'\n");
+  while (look_at_process(child_).state != 'S') ::usleep(1000);
+  const std::vector<StackSample> samples = look({{0, child_}, {1, 0}});
+  ASSERT_GT(samples.at(0).native.size(), 2U);
+  EXPECT_EQ(samples.at(0).native.at(0).function, "pause");
+  EXPECT_TRUE(samples.at(0).problems.empty()) << samples.at(0).problems.at(0);
+}
+
+/// One look may not keep what the next one needs.
+TEST_F(StackSamplerTest, HasDescriptorsForManyProcesses) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{48, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  const std::vector<StackSample> samples = look(std::vector<RankProcess>(100, {0, child_}), {.at_once = 1});
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_EQ(samples.size(), 100U);
+  for (const StackSample& sample : samples) {
+    EXPECT_EQ(sample.native.size(), samples.front().native.size());
+    EXPECT_TRUE(sample.problems.empty()) << sample.problems.at(0);
+  }
+}
+
+#endif
 
 TEST_F(StackSamplerTest, LetsGoOnWhatAToolLeftStopped) {
   tool("eu-stack", "kill -s STOP $6; until grep -q '^State:.T' /proc/$6/status; do :; done; echo '#0  0x1 f - x'\n");
