@@ -42,6 +42,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTick = 100ms;
+constexpr auto kLastDataOfOneThatLeft = 100ms;
 constexpr auto kMomentToEnd = 1s;                      // of a process whose connections are closed, or of its last data
 constexpr std::string_view kLeft = " left the group";  // the ranks that hear it add during what
 
@@ -344,9 +345,14 @@ class NcclCollectives final : public GroupMember {
   /// Checks whether an operation that is still in flight can end.
   void look_at(const InFlight& oldest) {
     const auto peer = group_.ended_peer();  // asked first: a rank says why it fails, and then ends
-    if (const auto said = hear(oldest)) return fail(*said, false);
+    const auto said = hear(oldest);
+    if (said) {
+      const bool has_left = said->text.find(kLeft) != std::string::npos;
+      if (has_left && ends_within(kLastDataOfOneThatLeft, oldest)) return;
+      return fail(*said, false);
+    }
     if (peer) {
-      if (ends_soon(oldest)) return;
+      if (ends_within(kMomentToEnd, oldest)) return;
       return fail({Failure::Kind::kPeerLost, *peer + " ended during " + oldest.name}, true);
     }
     if (const std::string error = communicator_.asynchronous_error(); !error.empty()) {
@@ -356,9 +362,9 @@ class NcclCollectives final : public GroupMember {
     if (std::chrono::steady_clock::now() >= oldest.deadline) time_out(oldest);
   }
 
-  /// A rank that has done its part of an operation may end before this one has what is already on its way.
-  [[nodiscard]] static bool ends_soon(const InFlight& work) {
-    for (Backoff backoff(std::chrono::steady_clock::now() + kMomentToEnd, 20ms); !backoff.is_over(); backoff.sleep()) {
+  /// A rank that has done its part of an operation may leave, or end, before this one has what is already on its way.
+  [[nodiscard]] static bool ends_within(std::chrono::milliseconds moment, const InFlight& work) {
+    for (Backoff backoff(std::chrono::steady_clock::now() + moment, 20ms); !backoff.is_over(); backoff.sleep()) {
       if (work.end->is_reached()) return true;
     }
     return false;
