@@ -3,6 +3,7 @@
 // repeated. It reports leaks into its start (an open descriptor of the launcher) in a file.
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -214,12 +215,30 @@ void count_descriptors_of_launcher() {
 }
 
 /// The lock goes with the culprit. A rank that waits for it loses a peer as a collective operation does.
-void hold_connection() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_EX); }
+void hold_connection() {
+  const int fd = ::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ::flock(fd, LOCK_EX);
+  write_all(fd, std::to_string(::getpid()));
+}
 
-void wait_for_the_culprits_end() { ::flock(::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600), LOCK_SH); }
+/// \return  the file that the culprit held
+int wait_for_lost_connection() {
+  const int fd = ::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ::flock(fd, LOCK_SH);
+  return fd;
+}
+
+/// A dying process gives its locks back first: a busy machine may keep it from its end for longer than others outlive
+/// it.
+void wait_for_the_culprits_end() {
+  char text[16] = {};
+  (void)!::read(wait_for_lost_connection(), text, sizeof text - 1);
+  pollfd culprit{static_cast<int>(::syscall(SYS_pidfd_open, std::atoi(text), 0)), POLLIN, 0};
+  if (culprit.fd >= 0) ::poll(&culprit, 1, -1);
+}
 
 void lose_connection() {
-  wait_for_the_culprits_end();
+  (void)wait_for_lost_connection();
   write_all(STDERR_FILENO, "RuntimeError: Connection closed by peer\n");
   ::_exit(1);
 }
