@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""hangs.py [--count N] [--seed S] [--healthy N] [KIND...]: seeded hangs of Python jobs, as lrun tells of them without any option:
-the right rank and reason, and how long after the hang began. KIND... takes only these kinds; --healthy adds runs with slow
-starts, evaluations and checkpoints, of which lrun must say nothing.
+"""hangs.py [--count N] [--seed S] [--healthy N] [--hosts N] [--worker PROGRAM] [KIND...]: seeded hangs of jobs, as lrun tells of
+them without any option: the right rank and reason, and how long after the hang began. KIND... takes only these kinds; --healthy
+adds runs with slow starts, evaluations and checkpoints, of which lrun must say nothing; --hosts gives each job so many
+launchers. Jobs of Python with torch, or of bench_runtime_hang where --worker names it.
 
-Needs LRUN_PROGRAM, and LRUN_TEST_PYTHON, a Python with torch. Prints a table; ends with 1 when a hang was told wrong or a
-healthy run was told of."""
+Needs LRUN_PROGRAM, and for Python LRUN_TEST_PYTHON, one with torch. Prints a table; ends with 1 when a hang was told wrong or
+a healthy run was told of."""
 import argparse
 import dataclasses
 import os
@@ -12,6 +13,7 @@ import random
 import re
 import select
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -88,6 +90,20 @@ KINDS = [
     Kind("SIGSTOP", hang("os.kill(os.getpid(), signal.SIGSTOP)\nreturn gradient"), r"rank {rank} [^\n]*(SIGSTOP|stopped)"),
 ]
 
+# Of bench_runtime_hang, by the same names. liblrun tells of the first three and of an exited rank itself.
+WORKER_KINDS = {
+    "skipped collective": r"rank {rank} [^\n]*(called|calls|waits in) ",
+    "other shape": r"rank {rank} [^\n]*1000000|1000000[^\n]*rank {rank}",
+    "other order": r"rank {rank} called barrier|barrier[^\n]*rank {rank}",
+    "loader": r"rank {rank} is in read\(\) of a pipe, called from load_batch\(\)",
+    "socket": r"rank {rank} is in recv\w*\(\) of a socket, called from fetch_batch\(\)",
+    "mutex": r"rank {rank} is in futex\(\), called from compute\(\)",
+    "queue": r"rank {rank} is in futex\(\), called from take_from_queue\(\)",
+    "exited rank": r"rank {rank} (has ended|exited with code 0: [^\n]*waited for it)",
+    "full disk": r"rank {rank} is in \w*nanosleep\(\), called from save\(\)",
+    "SIGSTOP": r"rank {rank} [^\n]*(SIGSTOP|stopped)",
+}
+
 HEALTHY = """
 import os, random, subprocess, sys, time
 import torch, torch.distributed as dist
@@ -121,44 +137,59 @@ for number in range(5):
 
 
 class Run:
-    """A run of lrun, whose output is read as it comes."""
+    """A job of lrun, whose output is read as it comes."""
 
-    def __init__(self, words, folder):
+    def __init__(self, ranks, words, folder, hosts):
         environment = dict(os.environ, PATH=os.path.dirname(PYTHON) + ":" + os.environ["PATH"], XDG_STATE_HOME=folder,
                            OMP_NUM_THREADS="1")
         for name in [name for name in environment if name.startswith("LRUN_")]:
             del environment[name]
         self.text = ""
-        self.child = subprocess.Popen([LRUN, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.output, theirs = os.pipe()
+        port = free_port()
+        self.children = []
+        for host in range(hosts):
+            place = ["--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "hangs", "--nnodes", str(hosts), "--node-rank", str(host),
+                     "--local-addr", f"127.0.0.{host + 1}"] if hosts > 1 else []
+            self.children.append(subprocess.Popen([LRUN, "-n", str(ranks // hosts), *place, *words], cwd=folder, env=environment,
+                                                  stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.STDOUT))
+        os.close(theirs)
 
     def read_until(self, pattern, limit_s):
         """The match, or None when the run ended or the time is over."""
         end = time.monotonic() + limit_s
         while not (found := re.search(pattern, self.text)):
             left = end - time.monotonic()
-            if left <= 0 or not select.select([self.child.stdout], [], [], left)[0]:
+            if left <= 0 or not select.select([self.output], [], [], left)[0]:
                 return None
-            data = os.read(self.child.stdout.fileno(), 1 << 16)
+            data = os.read(self.output, 1 << 16)
             if not data:
                 return re.search(pattern, self.text)
             self.text += data.decode(errors="replace")
         return found
 
-    def has_ended(self):
+    def ends_well(self):
         """Waits a moment for an end whose output is over."""
         try:
-            self.child.wait(2)
+            return all(child.wait(2) == 0 for child in self.children)
         except subprocess.TimeoutExpired:
             return False
-        return True
 
     def end(self):
-        self.child.send_signal(signal.SIGINT)
-        time.sleep(0.1)
-        self.child.send_signal(signal.SIGINT)  # at once
+        for _ in range(2):  # the second one: at once
+            for child in self.children:
+                if child.poll() is None:
+                    child.send_signal(signal.SIGINT)
+            time.sleep(0.1)
         self.read_until("(?!)", 30)
-        self.child.wait(30)
+        for child in self.children:
+            child.wait(30)
+        os.close(self.output)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
 
 
 def others_of(rank, world):
@@ -166,15 +197,24 @@ def others_of(rank, world):
     return r"[0-9, \-and]+" if len(others) > 1 else str(others[0])
 
 
-def try_hang(kind, chance):
+def words_of(kind, numbers, worker, text, folder):
+    """The command, after the options that all jobs have."""
+    if worker:
+        return [worker, kind, *map(str, numbers)]
+    with open(os.path.join(folder, "train.py"), "w") as file:
+        file.write(text)
+    return ["--preload", "torch,torch.distributed", "train.py", *map(str, numbers)]
+
+
+def try_hang(kind, chance, hosts, worker):
     """The fault, or empty; the seconds from the hang to the note; the note."""
     world = chance.randrange(2, 5)
+    world += -world % hosts
     rank = chance.randrange(world)
     step = chance.randrange(2, 8)
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "train.py"), "w") as file:
-            file.write(PROGRAM.format(hang=kind.hang, begin=kind.begin))
-        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(rank), str(step)], folder)
+        program = "" if worker else PROGRAM.format(hang=kind.hang, begin=kind.begin)
+        run = Run(world, words_of(kind.name, [rank, step], worker, program, folder), folder, hosts)
         try:
             began = run.read_until(r"hangs ([0-9.]+)", START_S)
             if not began:
@@ -192,21 +232,20 @@ def try_hang(kind, chance):
             run.end()
 
 
-def try_healthy(chance):
+def try_healthy(chance, hosts, worker):
     """The fault of a healthy run; empty: it ended well, and lrun said nothing."""
+    world = chance.randrange(2, 5)
+    world += -world % hosts
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "train.py"), "w") as file:
-            file.write(HEALTHY)
-        world = chance.randrange(2, 5)
-        run = Run(["-n", str(world), "--preload", "torch,torch.distributed", "train.py", str(chance.randrange(10**6)), folder], folder)
+        seed = chance.randrange(10**6)
+        run = Run(world, words_of("healthy", [seed, 0] if worker else [seed, folder], worker, HEALTHY, folder), folder, hosts)
         try:
             run.read_until("(?!)", HEALTHY_S)
-            if not run.has_ended() or run.child.returncode != 0:
+            if not run.ends_well():
                 return "it did not end well: " + run.text[-1500:]
-            return "\n".join(line for line in run.text.splitlines() if line.startswith("lrun: ") and "no rank has moved" in line)
+            return "\n".join(line for line in run.text.splitlines() if line.startswith("lrun: ") and "no rank " in line)
         finally:
-            if run.child.poll() is None:
-                run.end()
+            run.end()
 
 
 def main():
@@ -214,18 +253,21 @@ def main():
     parser.add_argument("--count", type=int, default=10, help="hangs of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--healthy", type=int, default=0)
+    parser.add_argument("--hosts", type=int, default=1)
+    parser.add_argument("--worker", metavar="PROGRAM", default="")
     parser.add_argument("kinds", nargs="*", metavar="KIND")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # lrun heeds it also where a shell's job ignores it
     failed = False
     print("| hang | right | within 10 s | seconds, median and most |\n|---|---|---|---|")
-    for kind in KINDS:
+    kinds = [Kind(name, "", told) for name, told in WORKER_KINDS.items()] if arguments.worker else KINDS
+    for kind in kinds:
         if arguments.kinds and kind.name not in arguments.kinds:
             continue
         right, times = 0, []
         for number in range(arguments.count):
             chance = random.Random(f"{arguments.seed} {kind.name} {number}")
-            wrong, took, text = try_hang(kind, chance)
+            wrong, took, text = try_hang(kind, chance, arguments.hosts, arguments.worker)
             if wrong:
                 print(f"{kind.name} {number}: {wrong}: {text[-1500:]}", file=sys.stderr)
             right += not wrong
@@ -237,7 +279,7 @@ def main():
         print(f"| {kind.name} | {right} of {arguments.count} | {quick} | {seconds} |", flush=True)
     alarms = 0
     for number in range(arguments.healthy):
-        text = try_healthy(random.Random(f"{arguments.seed} healthy {number}"))
+        text = try_healthy(random.Random(f"{arguments.seed} healthy {number}"), arguments.hosts, arguments.worker)
         alarms += bool(text)
         if text:
             print(f"healthy {number}: {text}", file=sys.stderr)

@@ -16,8 +16,9 @@ namespace lrun {
 class Session;
 
 namespace detail {
+class GroupMember;
 struct RowSizes;
-}
+}  // namespace detail
 
 /// How the values of all ranks become one.
 enum class ReduceOp {
@@ -131,6 +132,7 @@ class LRUN_EXPORT Collectives {
 
  private:
   friend class Session;  // sets devices_of_rank_ once the group is made
+  friend class detail::GroupMember;
   friend struct detail::RowSizes;
 
   /// all_to_all() with rows of any sizes. Unless it is overridden: an all_gather of everything.

@@ -54,5 +54,16 @@ TEST(AllReduce, AWorkerWhoseFaultsAreHandledAlreadySaysNothing) {
   EXPECT_EQ(lrun.err().find("lrun: SIGSEGV"), std::string::npos) << lrun.err();
 }
 
+TEST(AllReduce, AWorkerThatTheOthersWaitForInVainIsNamedWithItsPlace) {
+  LrunProcess lrun({"--devices", "3", ALL_REDUCE_WORKER, "hang"});
+  ASSERT_TRUE(lrun.wait_for("lrun: note: no rank has moved for ")) << lrun.err();
+  ASSERT_TRUE(lrun.wait_for("lrun: hint: the others wait for rank 1; 'lrun stack' shows all calls")) << lrun.err();
+  EXPECT_NE(lrun.err().find(": 2 ranks wait in all_reduce"), std::string::npos) << lrun.err();
+  EXPECT_NE(lrun.err().find("; rank 1 is in read() of a pipe"), std::string::npos) << lrun.err();
+#if defined(__x86_64__)
+  EXPECT_NE(lrun.err().find(", called from load_batch() (all_reduce_worker)"), std::string::npos) << lrun.err();
+#endif
+}
+
 }  // namespace
 }  // namespace lrun::test

@@ -218,6 +218,7 @@ void count_descriptors_of_launcher() {
 void hold_connection() {
   const int fd = ::open("connection", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ::flock(fd, LOCK_EX);
+  (void)!::ftruncate(fd, 0);  // of another attempt
   write_all(fd, std::to_string(::getpid()));
 }
 

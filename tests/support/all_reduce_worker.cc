@@ -1,7 +1,8 @@
 // Reduces for ever: a worker to be killed in the middle of an all-reduce. With 'fewer' rank 1 leaves its loop before
-// the others do, with 'fault' it reads where nothing is.
+// the others do, with 'fault' it reads where nothing is, with 'hang' it waits for a batch that never comes.
 #include <ATen/ops/ones.h>
 #include <lrun/session.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstdlib>
@@ -19,6 +20,13 @@ int read_at(const volatile int* place) { return *place; }
 
 }  // namespace
 
+/// Visible, so that a program without its symbol table names it, too.
+[[gnu::noinline, gnu::visibility("default")]] int load_batch() {
+  int ends[2] = {};
+  char byte = 0;
+  return ::pipe(ends) == 0 ? static_cast<int>(::read(ends[0], &byte, 1)) + 1 : 1;
+}
+
 int main(int count, char** arguments) {
   const std::string_view mode = count > 1 ? arguments[1] : "";
   try {
@@ -28,6 +36,7 @@ int main(int count, char** arguments) {
     session.barrier();
     std::cout << "reducing" << std::endl;
     if (mode == "fault" && differs) return read_at(nowhere());
+    if (mode == "hang" && differs) return load_batch();
     const int steps = mode == "fewer" && differs ? 3 : std::numeric_limits<int>::max();
     at::Tensor result = values;
     for (int step = 0; step < steps; ++step) result = session.all_reduce(result, lrun::ReduceOp::kMax);

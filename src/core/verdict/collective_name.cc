@@ -9,7 +9,7 @@ namespace lrun::inline core {
 namespace {
 
 /// The name in lower case without underscores → the usual name.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kCollectives{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kCollectives{{
     {"allreduce", "all_reduce"},
     {"allreducecoalesced", "all_reduce"},
     {"ncclallreduce", "all_reduce"},
@@ -27,6 +27,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kCollect
     {"ncclbroadcast", "broadcast"},
     {"alltoall", "all_to_all"},
     {"alltoallsingle", "all_to_all"},
+    {"allocatebucket", "allocate_bucket"},
     {"barrier", "barrier"},
     {"monitoredbarrier", "barrier"},
     {"storebasedbarrier", "barrier"},
@@ -50,8 +51,8 @@ std::string_view plain_name(std::string_view function) {
       end = i;
       break;
     }
-    if (letter == '<' || letter == '(') ++depth;
-    if ((letter == '>' || letter == ')') && depth > 0) --depth;
+    if (letter == '<' || letter == '(' || letter == '{') ++depth;
+    if ((letter == '>' || letter == ')' || letter == '}') && depth > 0) --depth;
     if (depth == 0 && (letter == ' ' || (letter == ':' && i > 0 && function[i - 1] == ':'))) begin = i + 1;
   }
   const std::string_view name = function.substr(begin, end - std::min(begin, end));

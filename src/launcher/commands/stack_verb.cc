@@ -95,7 +95,8 @@ std::vector<StackSample> samples_of_job(const LivingLauncher& speaker, bool brie
   std::vector<StackSample> samples;
   std::set<std::string> told;
   std::size_t answered = 0;
-  for (const std::string& answer : ask_job(speaker, brief ? "stack --brief" : "stack", brief ? kBriefLimit : kLimit)) {
+  for (const std::string& answer :
+       ask_job(speaker, brief ? std::string(kBriefStackWords) : "stack", brief ? kBriefLimit : kLimit)) {
     std::optional<LauncherStacks> stacks = launcher_stacks_from_json(answer);
     if (!stacks) continue;
     ++answered;

@@ -23,7 +23,7 @@ struct Words {
 };
 constexpr std::array<Words, 4> kWords{{{"status", Asked::kStatus, Duration(1000)},
                                        {"stack", Asked::kStack, Duration(36'000)},
-                                       {"stack --brief", Asked::kBriefStack, Duration(6000)},
+                                       {kBriefStackWords, Asked::kBriefStack, Duration(6000)},
                                        {kStandstillWords, Asked::kStandstill, Duration(1000)}}};
 
 const Words* words_from(std::string_view text) {

@@ -17,6 +17,9 @@ namespace lrun::launcher {
 /// Asks where ranks stand still that no debugger may stop.
 inline constexpr std::string_view kStandstillWords = "standstill";
 
+/// Asks where ranks are, without native stacks where Python's are known.
+inline constexpr std::string_view kBriefStackWords = "stack --brief";
+
 /// In front of a command for all launchers of the job.
 inline constexpr std::string_view kJobCommand = "job ";
 

@@ -43,6 +43,8 @@ constexpr std::size_t kMostShownBytes = 300;
 constexpr std::size_t kMostStackBytes = std::size_t{1} << 20U;
 /// The kernel may keep a thread from stopping: it waits for a device, say, or long for a processor.
 constexpr Duration kStopLimit(1000);
+/// For a look of another lrun at the same thread, which takes a fraction of a millisecond.
+constexpr Duration kOtherLookLimit(50);
 /// Below the stack pointer functions may keep what they need.
 constexpr Address kRedZone = 128;
 constexpr std::size_t kHeadBytes = 4096;
@@ -112,8 +114,8 @@ class StoppedThread {
  public:
   /// problem() says whether it worked.
   explicit StoppedThread(pid_t thread) : thread_(thread) {
-    if (::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) {
-      problem_ = refusal_of_ptrace(thread, errno);
+    if (const int error_number = seize(); error_number != 0) {
+      problem_ = refusal_of_ptrace(thread, error_number);
       return;
     }
     problem_ = ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0 ? wait() : kHasEnded;
@@ -151,6 +153,16 @@ class StoppedThread {
     const std::optional<user_regs_struct> all = all_registers();
     if (!all || static_cast<long>(all->rax) != -EINTR || !may_be_made_again(all->orig_rax)) return;
     ::ptrace(PTRACE_POKEUSER, thread_, offsetof(user, regs.rax), kMakeAgain);
+  }
+  /// \return 0, or the errno of the refusal. Another look of lrun's lets the thread go in a moment.
+  int seize() const {
+    const SteadyTime end = steady_now() + kOtherLookLimit;
+    while (::ptrace(PTRACE_SEIZE, thread_, nullptr, nullptr) != 0) {
+      const int error_number = errno;
+      if (!tracer_of(thread_) || steady_now() > end) return error_number;
+      ::usleep(1000);
+    }
+    return 0;
   }
   /// \return why it does not stop; empty: it has
   std::string wait() {

@@ -38,17 +38,35 @@ std::string read_proc(pid_t pid, const char* name) {
   return text;
 }
 
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> children;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+/// The entries of a folder that are the number of a process or a thread.
+std::vector<pid_t> numbers_in(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
     const std::string_view name(entry->d_name);
-    pid_t pid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ec != std::errc()) continue;
+    pid_t number = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), number).ec == std::errc()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const pid_t pid : numbers_in("/proc")) {
     const auto stat = stat_of_process(pid);
     if (stat && stat->parent == parent && stat->state != 'Z') children.push_back(pid);
   }
   return children;
+}
+
+/// As activity_of().
+std::int64_t activity_from(const std::string& schedstat) {
+  constexpr std::int64_t kNanosecondsInMs = 1'000'000;
+  std::int64_t used_ns = 0;
+  std::int64_t waited_ns = 0;
+  std::int64_t times = 0;
+  std::istringstream(schedstat) >> used_ns >> waited_ns >> times;
+  return times + used_ns / kNanosecondsInMs;
 }
 
 bool waits_for_children(pid_t pid) {
@@ -74,13 +92,14 @@ pid_t working_process(pid_t pid) {
   return pid;
 }
 
-std::int64_t activity_of(pid_t pid) {
-  constexpr std::int64_t kNanosecondsInMs = 1'000'000;
-  std::int64_t used_ns = 0;
-  std::int64_t waited_ns = 0;
-  std::int64_t times = 0;
-  std::istringstream(read_proc(pid, "schedstat")) >> used_ns >> waited_ns >> times;
-  return times + used_ns / kNanosecondsInMs;
+std::int64_t activity_of(pid_t pid) { return activity_from(read_proc(pid, "schedstat")); }
+
+std::int64_t activity_of_threads(pid_t pid) {
+  std::int64_t sum = 0;
+  for (const pid_t thread : numbers_in(fmt::format("/proc/{}/task", pid))) {
+    sum += activity_from(read_proc(pid, fmt::format("task/{}/schedstat", thread).c_str()));
+  }
+  return sum;
 }
 
 StackSample look_at_process(pid_t pid) {

@@ -19,6 +19,8 @@ StackSample look_at_process(pid_t pid);
 /// A number that grows while the main thread of a process works: how often it was put on a processor, plus the
 /// milliseconds that it used; 0: not known. From /proc.
 std::int64_t activity_of(pid_t pid);
+/// The sum over all threads of a process.
+std::int64_t activity_of_threads(pid_t pid);
 
 /// Why the kernel does not let us look into a process, after the errno that it gave, and what to do.
 std::string refusal_of_look(pid_t pid, int error_number);

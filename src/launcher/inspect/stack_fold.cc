@@ -15,10 +15,27 @@ namespace {
 
 using Frames = std::vector<StackFrame>;
 
+/// 'void a::(anonymous namespace)::f<int>(int, char const*)' → 'a::f()', as people name it.
+std::string short_function(const std::string& function) {
+  if (function.find('(') == std::string::npos) return function;
+  const std::string_view name = plain_name(function);
+  const auto end = static_cast<std::size_t>(name.data() + name.size() - function.data());
+  std::size_t begin = end;
+  for (int depth = 0; begin > 0 && (depth > 0 || function[begin - 1] != ' '); --begin) {
+    const char letter = function[begin - 1];
+    if (letter == '>' || letter == ')' || letter == '}') ++depth;
+    if (letter == '<' || letter == '(' || letter == '{') --depth;
+  }
+  std::string text = function.substr(begin, end - begin);
+  constexpr std::string_view kWithoutName = "(anonymous namespace)::";
+  for (std::size_t at = 0; (at = text.find(kWithoutName)) != std::string::npos;) text.erase(at, kWithoutName.size());
+  return text + "()";
+}
+
 /// Innermost functions of a stack of C and C++ that only say that it waits, the program being below them: those of
 /// these libraries, and of these names, since a debugger may know a line of the C library, but not its file.
 constexpr std::array<std::string_view, 5> kSystemLibraries{"libc.so", "libc-", "libpthread", "libstdc++", "ld-"};
-constexpr std::array<std::string_view, 4> kSystemPrefixes{"pthread_", "std::", "void std::", "__"};
+constexpr std::array<std::string_view, 3> kSystemPrefixes{"pthread_", "std::", "__"};
 constexpr std::array<std::string_view, 8> kSystemNames{"clock_nanosleep", "nanosleep", "sleep", "usleep", "poll",
                                                        "syscall",         "select",    "??"};
 
@@ -26,8 +43,9 @@ bool is_plumbing(const StackFrame& frame) {
   const auto begins = [](std::string_view text) {
     return [text](std::string_view prefix) { return text.starts_with(prefix); };
   };
+  const std::string function = short_function(frame.function);
   return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(), begins(frame.place)) ||
-         std::any_of(kSystemPrefixes.begin(), kSystemPrefixes.end(), begins(frame.function)) ||
+         std::any_of(kSystemPrefixes.begin(), kSystemPrefixes.end(), begins(function)) ||
          std::find(kSystemNames.begin(), kSystemNames.end(), frame.function) != kSystemNames.end();
 }
 
@@ -57,15 +75,14 @@ std::pair<std::size_t, std::string> find_collective(const Frames& frames) {
 constexpr std::array<std::string_view, 7> kLibraries{"lrun::", "torch::", "c10::", "c10d::", "at::", "gloo::", "std::"};
 
 std::string frame_text(const StackFrame& frame) {
-  return frame.place.empty() ? frame.function : frame.function + " (" + frame.place + ")";
+  const std::string function = short_function(frame.function);
+  return frame.place.empty() ? function : function + " (" + frame.place + ")";
 }
 
 bool is_of_library(const StackFrame& frame) {
-  const std::string_view function = frame.function;
-  return frame.foreign || std::any_of(kLibraries.begin(), kLibraries.end(), [&](std::string_view name) {
-           const std::size_t at = function.find(name);  // behind the type that a template returns, perhaps
-           return at == 0 || (at != std::string_view::npos && function.substr(0, at) == "void ");
-         });
+  const std::string function = short_function(frame.function);
+  return frame.foreign || std::any_of(kLibraries.begin(), kLibraries.end(),
+                                      [&](std::string_view name) { return function.starts_with(name); });
 }
 
 /// The place in the program that called it: 'train.py:40', or 'main (train)' where no line is known; empty: none is.
@@ -111,7 +128,7 @@ std::string key_of(const StackSample& sample, bool collective) {
     first = found == frames.size() ? 0 : found + 1;
   }
   std::string key;
-  for (std::size_t i = first; i < frames.size(); ++i) key += frame_text(frames[i]) + "\n";
+  for (std::size_t i = first; i < frames.size(); ++i) key += frames[i].function + " " + frames[i].place + "\n";
   return key;
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "process/progress.h"
+
 namespace lrun::launcher {
 
 /// One call of a stack.
@@ -41,6 +43,7 @@ struct StackSample {
   std::vector<std::string> problems;  ///< why something is missing, for people
   std::vector<int> alike = {};        ///< in a short answer: other ranks at this place, which are left out
   std::string host = {};              ///< of a job of several launchers; empty: this one
+  ReportedCall call = {};             ///< of liblrun, in which it waits; none in a sample from another process
   std::vector<PythonStack> other_threads = {};  ///< of Python
 
   [[nodiscard]] bool has_ended() const { return state == 0 || state == 'Z' || state == 'X'; }

@@ -18,22 +18,41 @@ namespace {
 
 bool is_stopped(const StackSample& sample) { return sample.state == 'T'; }
 
-bool at_same_place(const StackSample& before, const StackSample& now) {
-  return before.pid == now.pid && before.python == now.python && before.native == now.native &&
-         (!before.python.empty() || !before.native.empty());
-}
-
 /// Calls that end by themselves, mostly: they are given a time. One that sleeps where the others wait for it, again and
 /// again at the same place, is told after a while.
 constexpr std::array<std::string_view, 3> kTimed{"select", "poll", "epoll_wait"};
 
-/// A state of D is a disk or a file server that answers. \param waits  for others, in an operation that may sleep
-bool stood_still(const StackSample& before, const StackSample& now, bool waits) {
-  if (now.has_ended() || is_stopped(now)) return before.has_ended() || is_stopped(before);
-  const bool sleeps = !waits && std::find(kTimed.begin(), kTimed.end(), now.system_call) != kTimed.end();
-  return now.state == 'S' && before.state == 'S' && !sleeps && at_same_place(before, now) &&
-         has_rested(before.activity, now.activity);
+/// A look or SIGCONT interrupts a call, which may go on under this name.
+constexpr std::string_view kGoesOn = "restart_syscall";
+
+bool ends_by_itself(const StackSample& before, const StackSample& now) {
+  const std::string& call = now.system_call == kGoesOn ? before.system_call : now.system_call;
+  return call == kGoesOn || std::find(kTimed.begin(), kTimed.end(), call) != kTimed.end();
 }
+
+bool in_same_call(const StackSample& before, const StackSample& now) {
+  return (before.system_call == now.system_call && before.waits_for == now.waits_for) ||
+         before.system_call == kGoesOn || now.system_call == kGoesOn;
+}
+
+bool at_same_place(const StackSample& before, const StackSample& now, bool calls_are_known) {
+  if (before.pid != now.pid || before.python != now.python || before.native != now.native) return false;
+  const bool has_stack = !now.python.empty() || !now.native.empty();
+  return has_stack || (calls_are_known && !now.system_call.empty() && in_same_call(before, now));
+}
+
+bool has(const std::vector<int>& ranks, int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); }
+
+/// A state of D is a disk or a file server that answers. \param waits  for others, in an operation that may sleep
+bool stood_still(const StackSample& before, const StackSample& now, bool waits, const TwoLooks& looks) {
+  if (now.has_ended() || is_stopped(now)) return before.has_ended() || is_stopped(before);
+  if (now.call) return before.call == now.call;  // however it waits
+  return now.state == 'S' && before.state == 'S' && (waits || !ends_by_itself(before, now)) &&
+         at_same_place(before, now, looks.calls_are_known) && has_rested(before.activity, now.activity) &&
+         !has(looks.busy, now.rank);
+}
+
+bool waits_for_others(const StackSample& sample) { return fold_stacks({sample}).front().waits_for_others; }
 
 std::vector<int> ranks_where(const std::vector<StackGroup>& groups, bool wait) {
   std::vector<int> ranks;
@@ -86,15 +105,13 @@ bool has_rested(std::int64_t before, std::int64_t now) {
 
 bool stand_still(const TwoLooks& looks) {
   const std::vector<int> waiting = ranks_where(fold_stacks(looks.now), true);
-  const auto has = [](const std::vector<int>& ranks, int rank) {
-    return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-  };
+  // All may take part in a large operation, whose data go from one to the other.
+  if (looks.calls_are_known && waiting.size() == looks.now.size() && !looks.busy.empty()) return false;
   return looks.before.size() == looks.now.size() &&
          std::all_of(looks.now.begin(), looks.now.end(), [&](const StackSample& now) {
            const auto before = std::find_if(looks.before.begin(), looks.before.end(),
                                             [&](const StackSample& sample) { return sample.rank == now.rank; });
-           return before != looks.before.end() && stood_still(*before, now, has(waiting, now.rank)) &&
-                  !has(looks.busy, now.rank);
+           return before != looks.before.end() && stood_still(*before, now, has(waiting, now.rank), looks);
          });
 }
 
@@ -104,14 +121,34 @@ std::optional<Standstill> find_standstill(const TwoLooks& looks) {
   const std::vector<int> waiting = ranks_where(groups, true);
   if (waiting.empty() && std::none_of(looks.now.begin(), looks.now.end(), is_stopped)) return std::nullopt;
   const bool all_wait = waiting.size() == looks.now.size();
-  if (all_wait && !looks.whole_world) return std::nullopt;
+  // liblrun says itself who does not come.
+  if (all_wait && looks.calls_are_known && std::all_of(groups.begin(), groups.end(), begins)) return std::nullopt;
   const bool never_meet = have_other_stores(groups, looks);  // a connection may yet be made: that has some patience
-  const bool is_for_good = !never_meet && std::all_of(groups.begin(), groups.end(), [](const StackGroup& group) {
-    return group.waits_for_others || group.example.has_ended() || is_stopped(group.example);
-  });
+  const bool is_for_good = !never_meet && !(all_wait && looks.calls_are_known) &&
+                           std::all_of(groups.begin(), groups.end(), [](const StackGroup& group) {
+                             return group.waits_for_others || group.example.has_ended() || is_stopped(group.example);
+                           });
   std::string hint = all_wait ? hint_about_all(groups, looks) : hint_about_others(groups);
   const bool at_start = !never_meet && std::any_of(groups.begin(), groups.end(), begins);
   return Standstill{std::move(groups), is_for_good, at_start, std::move(hint)};
+}
+
+std::optional<Standstill> with_stacks(TwoLooks looks, const std::vector<StackSample>& later) {
+  for (StackSample& sample : looks.now) {
+    const auto found =
+        std::find_if(later.begin(), later.end(), [&](const StackSample& it) { return it.rank == sample.rank; });
+    if (found == later.end() || found->pid != sample.pid || found->native.empty()) continue;
+    StackSample seen = sample;
+    seen.native = found->native;
+    const bool waited = waits_for_others(sample);
+    const bool waits = waits_for_others(seen);
+    const bool went_on = waited ? found->call != sample.call : waits || !in_same_call(sample, *found);
+    if (went_on) return std::nullopt;
+    if (waits == waited) sample = std::move(seen);
+  }
+  looks.before = looks.now;
+  looks.busy.clear();
+  return find_standstill(looks);
 }
 
 }  // namespace lrun::launcher

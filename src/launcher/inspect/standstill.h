@@ -14,15 +14,15 @@ namespace lrun::launcher {
 /// wait for its workers and a watchdog wake it now and then, and work does all the time.
 bool has_rested(std::int64_t before, std::int64_t now);
 
-/// The ranks of a launcher at two moments, a second or two apart, in which none printed anything.
+/// Ranks at two moments, a second or two apart, between which none printed anything.
 struct TwoLooks {
   std::vector<StackSample> before{};
   std::vector<StackSample> now{};    ///< of the same ranks
   std::vector<int> busy{};           ///< ranks whose processes used processor time in between
-  bool whole_world = true;           ///< no rank of the run is elsewhere
   std::vector<int> outside_store{};  ///< ranks that are not connected to the run's store
   std::string store_address = {};    ///< 'host:port' of that store
   bool store_has_number = false;     ///< the host of that is an address, for which no name service is asked
+  bool calls_are_known = false;      ///< ranks say when they wait: the system call of another is place enough
 };
 
 /// True where no rank moved in between. Pure.
@@ -45,7 +45,10 @@ struct Standstill {
 /// Finds ranks that wait in a collective operation for others that do not come: these stand still elsewhere, have
 /// ended, or wait in another operation. Finds ranks that are stopped (SIGSTOP), too. Empty where a rank may go on: it
 /// is at another place than before, its main thread worked, its processes compute, it sleeps or polls, or a disk keeps
-/// it. Empty, too, where all ranks here wait, and others are elsewhere. Pure.
+/// it. Pure. \param looks  at all ranks of the run
 std::optional<Standstill> find_standstill(const TwoLooks& looks);
+
+/// The same one with the native stacks of a later look at some of the ranks. Empty where one of them has gone on. Pure.
+std::optional<Standstill> with_stacks(TwoLooks looks, const std::vector<StackSample>& later);
 
 }  // namespace lrun::launcher

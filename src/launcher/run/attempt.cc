@@ -166,7 +166,9 @@ std::optional<int> Attempt::first_connection(pid_t pid) {
   for (int i = 0; i < kMostGenerations && pid > 1; ++i, pid = parent_of(pid)) {
     for (const Worker& worker : group_.workers()) {
       if (worker.process.pid() != pid) continue;
-      return connected_.insert(worker.rank).second ? std::optional(worker.rank) : std::nullopt;
+      if (!connected_.insert(worker.rank).second) return std::nullopt;
+      if (supervisor_) events_.connected();
+      return worker.rank;
     }
   }
   return std::nullopt;

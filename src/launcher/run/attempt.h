@@ -48,12 +48,13 @@ class Attempt {
   Attempt& operator=(const Attempt&) = delete;
   ~Attempt();
 
-  /// The loop calls each at most once.
+  /// The loop calls each at most once, but `connected`.
   struct Events {
     std::function<void()> finished;  ///< nothing is left to wait for
     std::function<void()> started;   ///< is_starting() became false: all workers run, or the rest will not start
     /// The start failed after start() had returned. No worker is left running.
     std::function<void(const StartFailure& failure)> start_failed;
+    std::function<void()> connected = [] {};  ///< a worker has connected to the run's store for the first time
   };
 
   /// Starts as many workers as it can in a few hundredths of a second. No worker is left running after a failure.
@@ -118,7 +119,7 @@ class Attempt {
   AttemptFiles files_;
   WorkerOutput output_;
   Fd null_;                 ///< /dev/null for reading, while workers are started
-  ProgressBoard progress_;  ///< has memory only where steps are reported
+  ProgressBoard progress_;  ///< has memory only where workers report there
   RunCgroup later_cgroup_;  ///< empty in the first round, which uses the run's cgroup
   WorkerGroup group_;
   WorkerStarter starter_;

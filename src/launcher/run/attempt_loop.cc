@@ -225,19 +225,26 @@ std::optional<StartFailure> AttemptLoop::begin_attempt() {
                        [this](const StartFailure& failure) {
                          start_failure_ =
                              run_.loop.after(Duration::zero(), [this, failure] { start_failed_later(failure); });
+                       },
+                   .connected =
+                       [this] {
+                         if (standstill_) standstill_->begin();
                        }});
   previous_attempt_ = std::exchange(attempt_, std::move(next));
   if (run_.plan.hang_timeout.value > Duration::zero()) {
     hang_monitor_.emplace(run_.loop, run_.plan, *attempt_, run_.logs, run_.sink, run_.look);
   }
   const bool is_for_a_person = run_.plan.standard_input || run_.plan.setup.debug_rank.given();
-  if (runs_python(run_.plan) && !is_for_a_person) {
+  if (!is_for_a_person) {
+    const bool reads_python = runs_python(run_.plan);
     standstill_.emplace(run_.loop, StandstillMonitor::Facts{.attempt = *attempt_,
                                                             .logs = run_.logs,
                                                             .sink = run_.job_sink,
                                                             .look = run_.look,
                                                             .launcher = run_.guard.pid(),
-                                                            .ask = run_.ask_of_standstill});
+                                                            .reads_python = reads_python,
+                                                            .ask = run_.ask_job});
+    if (reads_python || job_) standstill_->begin();
   }
   return std::nullopt;
 }

@@ -53,8 +53,8 @@ class AttemptLoop {
     ForkServer* fork_server = nullptr;  ///< forks the workers; nullptr: there is none
     MemoryCopies* copies = nullptr;     ///< of files in memory, between nodes; nullptr: there are none
     NoticeMonitor* notice = nullptr;    ///< with --notice
-    /// Asks all launchers of the job for standing_still().
-    std::function<void(const ControlSocket::Reply& reply)> ask_of_standstill = {};
+    /// Asks all launchers of the job for standing_still() or stacks, as JobAnswers::ask().
+    std::function<void(std::string_view words, const ControlSocket::Reply& reply)> ask_job = {};
   };
   struct Events {
     std::function<void()> begun;    ///< workers of the first attempt run

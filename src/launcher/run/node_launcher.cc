@@ -57,7 +57,9 @@ NodeLauncher::NodeLauncher(const LaunchPlan& plan, const Surroundings& surroundi
       attempts_({plan_, facts_.start, run_.loop, run_.logs, run_.guard, run_.store, run_.record, reporter_, limits_,
                  run_.output.sink, job_sink_, run_.look, run_.output.head != nullptr || shares_screen(),
                  facts_.fork_server.get(), facts_.copies, facts_.notice,
-                 [this](const ControlSocket::Reply& reply) { job_answers_.ask(std::string(kStandstillWords), reply); }},
+                 [this](std::string_view words, const ControlSocket::Reply& reply) {
+                   job_answers_.ask(std::string(words), reply);
+                 }},
                 facts_.job, facts_.membership,
                 {.begun = [this] { begun(); },
                  .started = [this] { print_start(); },

@@ -8,11 +8,14 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <stdexcept>
 #include <utility>
 
 #include "base/message.h"
+#include "process/progress.h"
+#include "runtime/collectives/common/reported_collectives.h"
 #include "runtime/collectives/common/staged_collectives.h"
 #include "runtime/collectives/cuda_library.h"
 #include "runtime/collectives/registry.h"
@@ -61,10 +64,22 @@ std::unique_ptr<Collectives> join_lruns_group(const World& world, const SessionO
 }
 
 /// A group whose memory is the CPU's gets copies of tensors on other devices.
-std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options, at::Device device) {
-  auto group = options.connect ? join_own_group(world, options) : join_lruns_group(world, options, device);
+std::unique_ptr<Collectives> stage_for(at::Device device, std::unique_ptr<Collectives> group) {
   if (device.is_cpu() || group->allocate_bucket(1, at::kFloat).device() == device) return group;
   return make_staged(std::move(group), device);
+}
+
+/// The calls of lrun's workers are reported to lrun, which may ask for them or not.
+std::unique_ptr<Collectives> join_group(const World& world, const SessionOptions& options, at::Device device) {
+  if (options.connect) return stage_for(device, join_own_group(world, options));
+  if (world.source != WorldSource::kLrun) return stage_for(device, join_lruns_group(world, options, device));
+  const char* const place = std::getenv(kProgressVariable);  // NOLINT(concurrency-mt-unsafe): of the caller's thread
+  auto reporter = std::make_shared<const CallReporter>(place);
+  const auto join = [&] {
+    const CallReporter::Call call(*reporter, ReportedOperation::kInitProcessGroup);
+    return stage_for(device, join_lruns_group(world, options, device));
+  };
+  return report_calls(join(), reporter);
 }
 
 /// To the device, unless it is there.

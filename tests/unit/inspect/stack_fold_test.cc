@@ -77,8 +77,7 @@ TEST(StackFold, NativeStacksNameTheProgramsOwnFunction) {
                      {"std::condition_variable::wait(std::unique_lock<std::mutex>&)", "libstdc++.so.6"},
                      {"Loader::next(int)", "train"},
                      {"main", "train"}};
-  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, stack)}).front().place,
-            "futex(), called from Loader::next(int) (train)");
+  EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, stack)}).front().place, "futex(), called from Loader::next() (train)");
   Frames reducing = stack;
   reducing[3].function = "lrun::ShmCollectives::all_reduce(at::Tensor const&)";
   EXPECT_EQ(fold_stacks({at(0, 'S', "futex", {}, reducing)}).front().place, "all_reduce at main (train)");
@@ -89,17 +88,31 @@ TEST(StackFold, NamesAWaitThatGoesOnAfterALook) {
   const std::vector<StackGroup> groups =
       fold_stacks({at(0, 'S', "clock_nanosleep", {}, stack), at(1, 'S', "restart_syscall", {}, stack)});
   ASSERT_EQ(groups.size(), 1U);
-  EXPECT_EQ(groups.front().place, "clock_nanosleep(), called from step(int) (train)");
+  EXPECT_EQ(groups.front().place, "clock_nanosleep(), called from step() (train)");
   EXPECT_EQ(fold_stacks({at(0, 'S', "restart_syscall", {{"wait", "train.py:3"}})}).front().place,
             "a wait with a limit, called from wait (train.py:3)");
 }
 
 TEST(StackFold, TheProgramsFunctionMayBeNamedLikeOneThatWaits) {
-  for (const char* const name : {"poll_queue(int)", "sleep_until_ready()", "selection()", "syscall_loop"}) {
+  for (const char* const name : {"poll_queue()", "sleep_until_ready()", "selection()", "syscall_loop"}) {
     const Frames stack{{"poll", "libc.so.6"}, {"in", "libc.so.6"}, {name, "train"}, {"main", "train"}};
     EXPECT_EQ(fold_stacks({at(0, 'S', "poll", {}, stack)}).front().place,
               "poll(), called from " + std::string(name) + " (train)");
   }
+}
+
+TEST(StackFold, FunctionsAreNamedWithoutTheirArguments) {
+  const auto named = [](const std::string& function) {
+    return fold_stacks({at(0, 'S', "read", {}, {{function, "train"}})}).front().place;
+  };
+  EXPECT_EQ(named("a::(anonymous namespace)::load(std::vector<int, std::allocator<int> > const&)"),
+            "read(), called from a::load() (train)");
+  EXPECT_EQ(named("std::pair<int, long> a::B<int>::load<char>(char, void (*)(int))"),
+            "read(), called from a::B<int>::load() (train)");
+  EXPECT_EQ(named("main::{lambda(int)#1}::operator()(int) const"),
+            "read(), called from main::{lambda(int)#1}::operator() (train)");
+  EXPECT_EQ(named("main"), "read(), called from main (train)");
+  EXPECT_EQ(named("f("), "read(), called from f() (train)");
 }
 
 TEST(StackFold, ASumOfGradientsOfLiblrunIsACollectiveOperation) {
@@ -112,7 +125,7 @@ TEST(StackFold, ASumOfGradientsOfLiblrunIsACollectiveOperation) {
                      {"main", "train"}};
   const StackGroup group = fold_stacks({at(0, 'S', "futex", {}, stack)}).front();
   EXPECT_TRUE(group.waits_for_others);
-  EXPECT_EQ(group.place, "all_reduce at train_step(Batch const&) (train)");
+  EXPECT_EQ(group.place, "all_reduce at train_step() (train)");
 }
 
 TEST(StackFold, SaysWhatIsKnownWithoutStacks) {

@@ -63,8 +63,6 @@ TEST(Standstill, AllRanksInOneOperationMayHaveOtherSizes) {
   const auto found = find_standstill(looks);
   ASSERT_TRUE(found.has_value());
   EXPECT_THAT(found->hint, HasSubstr("sizes of their tensors"));
-  looks.whole_world = false;
-  EXPECT_FALSE(find_standstill(looks)) << "a rank of another host may come";
 }
 
 TEST(Standstill, RanksThatAllWaitInTheirFirstCallExpectMoreOrAnotherStore) {
@@ -132,16 +130,6 @@ TEST(Standstill, ARankThatWaitsForSomethingElseMayYetGoOn) {
   EXPECT_TRUE(find_standstill(still({waiting(0, "broadcast", 12), waiting(1, "all_reduce", 14)}))->is_for_good);
 }
 
-TEST(Standstill, RanksThatAllWaitMayWaitForAnotherHost) {
-  TwoLooks looks = still({waiting(2, "barrier", 9), waiting(3, "barrier", 11)});
-  looks.whole_world = false;
-  EXPECT_FALSE(find_standstill(looks));
-  EXPECT_TRUE(stand_still(looks)) << "others may ask for it";
-  looks = still({in_evaluate(2), waiting(3, "barrier", 11)});
-  looks.whole_world = false;
-  EXPECT_TRUE(find_standstill(looks)) << "rank 2 is here";
-}
-
 TEST(Standstill, ARankThatMaySoonGoOnIsNotToldOf) {
   const std::vector<StackSample> ranks{in_evaluate(0), waiting(1, "all_reduce", 88)};
   EXPECT_TRUE(find_standstill(still(ranks)));
@@ -204,6 +192,119 @@ TEST(ActivityOf, GrowsWhileAProcessWorks) {
   }
   EXPECT_GE(activity_of(::getpid()), before + 20);
   EXPECT_EQ(activity_of(0), 0) << "there is no such process";
+}
+
+/// A rank of liblrun that waits in its call of that number, as far as it has reported that.
+StackSample reported(int rank, std::uint64_t call) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .command = "train",
+          .state = 'S',
+          .threads = 3,
+          .activity = 50 + static_cast<std::int64_t>(call),  // it may wake up as often as it likes
+          .system_call = call % 2 == 0 ? "futex" : "poll",
+          .native = {{"all_reduce", ""}},
+          .call = {call}};
+}
+
+/// A rank of such a program that waits in none.
+StackSample elsewhere(int rank, const std::string& system_call) {
+  return {.rank = rank,
+          .pid = 100 + rank,
+          .command = "train",
+          .state = 'S',
+          .threads = 3,
+          .activity = 50,
+          .system_call = system_call};
+}
+
+/// Ranks at two moments, some of which report their calls.
+TwoLooks still_in_calls(const std::vector<StackSample>& ranks) {
+  TwoLooks looks = still(ranks);
+  looks.calls_are_known = true;
+  return looks;
+}
+
+TEST(Standstill, RanksThatReportTheirCallsNeedNoStack) {
+  TwoLooks looks = still_in_calls({reported(0, 7), elsewhere(1, "futex"), reported(2, 9)});
+  looks.busy = {0, 2};  // a wait may spin
+  const auto found = find_standstill(looks);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(stacks_in_a_sentence(found->groups), "2 ranks wait in all_reduce; rank 1 is in futex()");
+  EXPECT_EQ(found->hint, "the others wait for rank 1; 'lrun stack' shows all calls");
+  EXPECT_FALSE(found->is_for_good);
+  looks.busy = {1};
+  EXPECT_FALSE(find_standstill(looks)) << "threads of it may compute";
+}
+
+TEST(Standstill, ANewCallIsAMove) {
+  TwoLooks looks = still_in_calls({reported(0, 7), elsewhere(1, "futex")});
+  looks.now[0].call = {8};
+  EXPECT_FALSE(find_standstill(looks));
+  EXPECT_FALSE(find_standstill(still_in_calls({elsewhere(0, "futex"), elsewhere(1, "futex")})))
+      << "nobody waits for anybody";
+}
+
+TEST(Standstill, ARankWithoutAStackIsStillInOneSystemCall) {
+  TwoLooks looks = still_in_calls({reported(0, 7), elsewhere(1, "read")});
+  EXPECT_TRUE(find_standstill(looks));
+  looks.now[1].system_call = "write";
+  EXPECT_FALSE(find_standstill(looks));
+  looks.now[1].system_call = "restart_syscall";
+  EXPECT_TRUE(find_standstill(looks)) << "a look has interrupted the same call";
+  looks.before[1].system_call = "poll";
+  EXPECT_FALSE(find_standstill(looks)) << "that ends by itself";
+  looks.now[1].system_call = looks.before[1].system_call = "";
+  EXPECT_FALSE(find_standstill(looks)) << "it runs";
+  EXPECT_FALSE(find_standstill(still_in_calls({reported(0, 7), elsewhere(1, "epoll_wait")}))) << "an event may come";
+}
+
+TEST(Standstill, RanksThatAllWaitMayMoveALotOfData) {
+  TwoLooks looks = still_in_calls({reported(0, 7), reported(1, 7)});
+  ASSERT_TRUE(find_standstill(looks)) << "in groups that wait for each other, perhaps";
+  EXPECT_FALSE(find_standstill(looks)->is_for_good);
+  looks.busy = {1};
+  EXPECT_FALSE(find_standstill(looks));
+}
+
+TEST(Standstill, RanksOfLiblrunThatAllConnectAreLeftToIt) {
+  TwoLooks looks = still_in_calls({reported(0, 7), reported(1, 7), elsewhere(2, "futex")});
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    looks.before[rank].native = looks.now[rank].native = {{"init_process_group", ""}};
+  }
+  EXPECT_TRUE(find_standstill(looks)->at_start) << "rank 2 does not come";
+  looks.before.pop_back();
+  looks.now.pop_back();
+  EXPECT_FALSE(find_standstill(looks));
+}
+
+/// As a look at its native stack shows it.
+StackSample called_from(StackSample sample, const std::string& inner, const std::string& outer) {
+  sample.native = {{inner, "libtrain.so"}, {outer, "train"}};
+  return sample;
+}
+
+TEST(Standstill, StacksOfALaterLookSayWhere) {
+  const TwoLooks looks = still_in_calls({reported(0, 7), elsewhere(1, "futex"), reported(2, 9)});
+  const auto found = with_stacks(
+      looks, {called_from(reported(0, 7), "lrun::Session::all_reduce(at::Tensor)", "step()"),
+              called_from(elsewhere(1, "futex"), "load_batch()", "main"), called_from(reported(2, 9), "??", "??")});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(
+      stacks_in_a_sentence(found->groups),
+      "rank 0 waits in all_reduce at step() (train); rank 1 is in futex(), called from load_batch() (libtrain.so); "
+      "rank 2 waits in all_reduce")
+      << "a stack that says less than the rank itself is left out";
+  EXPECT_EQ(with_stacks(looks, {})->groups, find_standstill(looks)->groups);
+}
+
+TEST(Standstill, IsOverWhereALaterLookSeesThatARankWentOn) {
+  const TwoLooks looks = still_in_calls({reported(0, 7), elsewhere(1, "futex")});
+  EXPECT_FALSE(
+      with_stacks(looks, {called_from(elsewhere(1, "futex"), "lrun::Session::all_reduce(at::Tensor)", "main")}));
+  EXPECT_FALSE(with_stacks(looks, {called_from(elsewhere(1, "read"), "load_batch()", "main")}));
+  EXPECT_FALSE(with_stacks(looks, {called_from(reported(0, 8), "all_reduce", "main")})) << "in its next call";
+  EXPECT_TRUE(with_stacks(looks, {called_from(reported(0, 7), "all_reduce", "main")}));
 }
 
 }  // namespace

@@ -33,6 +33,12 @@ class GroupMember : public Collectives {
     return subgroup_maker_ ? subgroup_maker_(ranks, number) : Collectives::join_subgroup(ranks, number);
   }
 
+  /// The subgroup of another group that this one is made of, or null, as one of this group.
+  std::unique_ptr<Collectives> as_own(std::unique_ptr<Collectives> subgroup) const {
+    if (subgroup) subgroup->devices_of_rank_ = devices_of_rank();
+    return subgroup;
+  }
+
  private:
   const std::string name_;
   const int rank_;

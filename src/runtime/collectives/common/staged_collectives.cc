@@ -101,7 +101,7 @@ class StagedCollectives final : public GroupMember {
 
   std::unique_ptr<Collectives> subgroup(const std::vector<int>& ranks) override {
     auto group = group_->subgroup(ranks);
-    return group ? make_staged(std::move(group), device_) : nullptr;
+    return as_own(group ? make_staged(std::move(group), device_) : nullptr);
   }
 
   void abort(const std::string& reason) override { group_->abort(reason); }
