@@ -28,7 +28,7 @@ constexpr int kPatiencePeriods = 4;
 constexpr int kStartPeriods = 14;
 /// Of a processor: a watchdog's work, or that of a thread that measures.
 constexpr int kIdlePercent = 1;
-/// Of all threads of a rank of liblrun in a period.
+/// Threads of a rank of liblrun that measure run so often in a period; those that get data run more often.
 constexpr std::int64_t kFewWakes = 20;
 /// While ranks report no calls.
 constexpr Duration kMostPause = std::chrono::minutes(1);
@@ -291,7 +291,6 @@ void StandstillMonitor::look_closer(std::function<void(std::vector<StackSample> 
 }
 
 void StandstillMonitor::tell(const Standstill& standstill, Duration lasted) {
-  told_ = true;
   const Duration seconds = std::chrono::round<std::chrono::seconds>(lasted);
   facts_.sink.message_of_job(Severity::kNote, "no rank has moved for " + format_duration(seconds) + ": " +
                                                   stacks_in_a_sentence(standstill.groups));
