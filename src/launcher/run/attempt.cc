@@ -161,17 +161,21 @@ void Attempt::open_log_files() {
   if (files_.logs() != nullptr) surroundings_.logs.open_files(*files_.logs(), files_.name());
 }
 
-std::optional<int> Attempt::first_connection(pid_t pid) {
+const Worker* Attempt::worker_of(pid_t pid) const {
   constexpr int kMostGenerations = 16;
   for (int i = 0; i < kMostGenerations && pid > 1; ++i, pid = parent_of(pid)) {
     for (const Worker& worker : group_.workers()) {
-      if (worker.process.pid() != pid) continue;
-      if (!connected_.insert(worker.rank).second) return std::nullopt;
-      if (supervisor_) events_.connected();
-      return worker.rank;
+      if (worker.process.pid() == pid) return &worker;
     }
   }
-  return std::nullopt;
+  return nullptr;
+}
+
+std::optional<int> Attempt::first_connection(pid_t pid) {
+  const Worker* const worker = worker_of(pid);
+  if (worker == nullptr || !connected_.insert(worker->rank).second) return std::nullopt;
+  if (supervisor_) events_.connected();
+  return worker->rank;
 }
 
 std::filesystem::path Attempt::written_logs() const {

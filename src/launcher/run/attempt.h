@@ -92,8 +92,9 @@ class Attempt {
   /// Ranks of running workers that have no connection to the run's store.
   [[nodiscard]] std::vector<int> without_connection() const;
 
-  /// The rank whose process, or a process below it, has this pid. Empty when there is none, and from the second call
-  /// for the same rank on.
+  /// The worker whose process, or a process below it, has this pid; nullptr: there is none.
+  [[nodiscard]] const Worker* worker_of(pid_t pid) const;
+  /// The rank of worker_of() such a process. Empty when there is none, and from the second call for the same rank on.
   std::optional<int> first_connection(pid_t pid);
 
   /// Empty: no worker has lrun's terminal.

@@ -12,7 +12,6 @@
 #include "base/numeric_address.h"
 #include "inspect/job_answers.h"
 #include "inspect/process_look.h"
-#include "process/descendants.h"
 #include "report/stack_text.h"
 #include "run/attempt_status.h"
 
@@ -54,10 +53,11 @@ void StandstillMonitor::end_closer_look() {
 }
 
 void StandstillMonitor::look_again() {
-  const bool can_see = facts_.reads_python || has_calls();
+  const bool calls = has_calls();
+  const bool can_see = facts_.reads_python || calls;
   pause_ = can_see ? facts_.period : std::min(2 * std::max(pause_, facts_.period), kMostPause);
   timer_ = loop_.after(pause_, [this] { look_again(); });
-  const bool may_stand = can_see && may_stand_still();
+  const bool may_stand = can_see && may_stand_still(calls);
   const bool were_quiet = quiet_since_last_look();
   if (!are_running()) {
     end_closer_look();
@@ -102,18 +102,16 @@ bool StandstillMonitor::has_whole_world() const {
 /// Not one that a process left behind which died in it.
 ReportedCall StandstillMonitor::call_of(std::size_t worker) const {
   const Progress progress = facts_.attempt.progress(worker);
-  const pid_t top = facts_.attempt.workers()[worker].process.pid();
-  constexpr int kMostGenerations = 16;
-  auto pid = progress.call ? static_cast<pid_t>(progress.calls_pid) : 0;
-  for (int i = 0; i < kMostGenerations && pid > 1 && pid != top; ++i) pid = parent_of(pid);
-  return pid > 1 && pid == top ? progress.call : ReportedCall();
+  if (!progress.call) return {};
+  const Worker* const reporter = facts_.attempt.worker_of(static_cast<pid_t>(progress.calls_pid));
+  return reporter == &facts_.attempt.workers()[worker] ? progress.call : ReportedCall();
 }
 
 /// A cheap sign, so that the stacks of a run that works are never read: a few bytes for each rank. Where ranks report
 /// their calls, one of them has to wait in one, unless that may be so on another host.
-bool StandstillMonitor::may_stand_still() {
+bool StandstillMonitor::may_stand_still(bool calls) {
   const std::vector<Worker>& workers = facts_.attempt.workers();
-  const bool only_calls = has_calls() && has_whole_world();
+  const bool only_calls = calls && has_whole_world();
   bool any = false;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     if (workers[i].process.status()) continue;
@@ -148,13 +146,13 @@ bool StandstillMonitor::quiet_since_last_look() {
 
 /// Data that come in keep a thread awake which uses hardly any of a processor: those of a loader in C++ are not its
 /// main thread's.
-std::vector<int> StandstillMonitor::busy_ranks(const std::vector<StackSample>& samples) {
+std::vector<int> StandstillMonitor::busy_ranks(const TwoLooks& looks) {
   std::vector<int> busy;
   for (const WorkerStatus& worker : meter_.measure(facts_.launcher, facts_.attempt.running())) {
     const int percent = worker.use.cpu_percent;
-    const bool is_elsewhere = has_calls() && std::any_of(samples.begin(), samples.end(), [&](const StackSample& it) {
-                                return it.rank == worker.rank && !it.call;
-                              });
+    const bool is_elsewhere =
+        looks.calls_are_known && std::any_of(looks.now.begin(), looks.now.end(),
+                                             [&](const StackSample& it) { return it.rank == worker.rank && !it.call; });
     const std::int64_t wakes = is_elsewhere ? activity_of_threads(working_process(worker.pid)) : 0;
     const std::int64_t before = std::exchange(wakes_[worker.pid], wakes);
     if (percent < 0 || percent > kIdlePercent || wakes - before > kFewWakes) busy.push_back(worker.rank);
@@ -173,7 +171,7 @@ void StandstillMonitor::saw(std::vector<StackSample> samples) {
   }
   looks.before = before_;
   looks.now = std::move(samples);
-  looks.busy = busy_ranks(looks.now);
+  looks.busy = busy_ranks(looks);
   if (!stand_still(looks)) ranks_move();
   seen_ = steady_now();
   const Duration lasted = std::chrono::floor<Duration>(seen_ - since_);

@@ -64,11 +64,11 @@ class StandstillMonitor {
   [[nodiscard]] bool has_whole_world() const;
   [[nodiscard]] ReportedCall call_of(std::size_t worker) const;
   void add_calls(std::vector<StackSample>& samples) const;
-  [[nodiscard]] bool may_stand_still();
+  [[nodiscard]] bool may_stand_still(bool calls);
   [[nodiscard]] bool quiet_since_last_look();
   void saw(std::vector<StackSample> samples);
   [[nodiscard]] TwoLooks looks_at_store() const;
-  [[nodiscard]] std::vector<int> busy_ranks(const std::vector<StackSample>& samples);
+  [[nodiscard]] std::vector<int> busy_ranks(const TwoLooks& looks);
   void ask_others();
   [[nodiscard]] bool is_long(const Standstill& standstill, Duration lasted) const;
   void heard(const std::string& answers);
